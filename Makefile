@@ -1,0 +1,51 @@
+# Every target sets up what it needs: a new machine wants Python 3.11 or newer, git and make.
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+ARGS ?=
+
+.PHONY: help setup demo test test-all check format bench clean
+
+help: ## what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+# The marker is newer than pyproject.toml when the environment holds what it asks for.
+$(VENV)/.ready: pyproject.toml
+	@test -x $(BIN)/python || "$${PYTHON:-$$(scripts/pythons first)}" -m venv $(VENV)
+	@echo "setting up $(VENV) (once; again when pyproject.toml changes)" >&2
+	@$(BIN)/python $(PIP_INSTALL) --upgrade 'pip>=25.1'  # the first one that knows --group
+	@$(BIN)/python $(PIP_INSTALL) --editable '.[bench]' --group test
+	@touch $@
+
+$(VENV)/.ready-check: $(VENV)/.ready
+	@$(BIN)/python $(PIP_INSTALL) --group check
+	@touch $@
+
+setup: $(VENV)/.ready ## makes .venv with everything that demo, test and bench need
+
+demo: setup ## feeds a transcript, kills the process, recovers, compares; ARGS="PATH --kills 20"
+	@$(BIN)/python -m session_actor demo $(ARGS)
+
+test: setup ## the test suite; ARGS="tests/supervisors -k name"
+	@$(BIN)/python -m pytest $(ARGS)
+
+test-all: ## the test suite on every Python 3.11 to 3.14 of this machine
+	@scripts/test-all $(ARGS)
+
+check: $(VENV)/.ready-check ## lint, format, types (mypy and pyright, strict), the floors
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.ready-check ## formats the code and mends what ruff can mend
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: setup ## every bench, as tables; ARGS="operations --json" for one
+	@$(BIN)/python -m bench $(or $(ARGS),all)
+
+clean: ## removes what was built; the environments too
+	@rm -rf $(VENV) .venv-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

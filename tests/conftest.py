@@ -1,0 +1,85 @@
+"""What every test gets: the event loop to run on, and a look for what a test left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+LOOPS = ("asyncio", "uvloop")
+
+
+def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item):
+    """The loop of the whole run: SESSION_ACTOR_TEST_LOOP=uvloop runs the same suite on uvloop."""
+    name = os.environ.get("SESSION_ACTOR_TEST_LOOP", "asyncio")
+    if name not in LOOPS:
+        raise pytest.UsageError(f"SESSION_ACTOR_TEST_LOOP is {name!r}: use one of {', '.join(LOOPS)}")
+    if name == "uvloop":
+        import uvloop
+
+        return {"uvloop": uvloop.new_event_loop}
+    return {"asyncio": asyncio.new_event_loop}
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Names the loop, so that a log tells which run it was."""
+    return f"event loop: {os.environ.get('SESSION_ACTOR_TEST_LOOP', 'asyncio')}"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind(request: pytest.FixtureRequest):
+    """Fails a test that leaves a task, a thread that is no daemon, or an open file below its temporary folder."""
+    folder = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
+    if inspect.iscoroutinefunction(getattr(request.node, "obj", None)):
+        # Asked for first, so it is torn down after every other fixture of the loop.
+        request.getfixturevalue("no_task_is_left_behind")
+    threads = set(threading.enumerate())
+    yield
+    assert left_threads(threads) == []
+    if folder is not None:
+        assert open_files_below(folder) == []
+
+
+@pytest.fixture
+async def no_task_is_left_behind():
+    """Looks at the loop's tasks when the test and its fixtures are through."""
+    before = asyncio.all_tasks()
+    yield
+    await asyncio.sleep(0)
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    assert sorted(repr(task) for task in left) == []
+
+
+def left_threads(before: set[threading.Thread], patience_s: float = 2.0) -> list[str]:
+    """Names the threads that were started since and do not end by themselves within a moment."""
+    deadline = time.monotonic() + patience_s
+    left = [thread for thread in threading.enumerate() if thread not in before and counts(thread)]
+    for thread in left:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return [thread.name for thread in left if thread.is_alive()]
+
+
+def counts(thread: threading.Thread) -> bool:
+    """Leaves out daemons and the threads of a loop's own executor, which end when the loop is closed after this."""
+    return not thread.daemon and not thread.name.startswith("asyncio_")
+
+
+def open_files_below(folder: Path) -> list[str]:
+    """Lists this process's open files below a folder; empty where the system has no /proc."""
+    found: list[str] = []
+    descriptors = Path("/proc/self/fd")
+    if not descriptors.is_dir():
+        return found
+    for descriptor in descriptors.iterdir():
+        try:
+            target = descriptor.readlink()
+        except OSError:
+            continue  # closed meanwhile: the listing's own descriptor
+        if target.is_relative_to(folder):
+            found.append(str(target))
+    return found
