@@ -1,0 +1,59 @@
+"""The command line: `python -m bench NAME [--json] [--quick]`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.harness import Options, Report, say
+
+NAMES = ("operations", "overhead", "recovery", "kill", "actors", "journal")
+
+
+def arguments() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure session-actor beside raw floors and peers.")
+    parser.add_argument("name", choices=(*NAMES, "all"), help="which bench to run")
+    parser.add_argument("--json", action="store_true", help="one line of JSON per result on stdout, the targets on stderr")
+    parser.add_argument("--quick", action="store_true", help="small sizes: shows that it runs, measures little")
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        default=Path(tempfile.gettempdir()),
+        help="where stores are made (default: %(default)s); choose a folder on the disk that you mean to measure",
+    )
+    return parser.parse_args()
+
+
+def show(report: Report, options: Options) -> None:
+    """Print the verdicts and notes of a report, and its results when they are wanted as JSON."""
+    if options.json:
+        for result in report.results:
+            say(result.line())
+    for note in report.notes:
+        say(f"note: {note}", to_stderr=options.json)
+    for verdict in report.verdicts:
+        say(verdict.line(), to_stderr=options.json)
+    say(to_stderr=options.json)
+
+
+def main() -> int:
+    """Run the benches that were asked for; 1 when something was lost or wrong, else 0."""
+    wanted = arguments()
+    options = Options(quick=wanted.quick, json=wanted.json, directory=wanted.directory)
+    failed = False
+    for name in NAMES if wanted.name == "all" else (wanted.name,):
+        bench = importlib.import_module(f"bench.{name}")
+        report: Report = bench.run(options)
+        if not options.json:
+            say(bench.tables(report))
+        show(report, options)
+        failed = failed or any(verdict.must and not verdict.passed for verdict in report.verdicts)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
