@@ -1,0 +1,135 @@
+"""What is built and installed: one top-level name, with everything in it, that no folder of an application shadows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ("session_actor", "supervisors", "persistence", "pyproject.toml", "README.md", "LICENSE")
+HEAVY = {
+    "aiofiles",
+    "anyio",
+    "structlog",
+    "sqlite3",
+    "uvloop",
+    "trio",
+    "httpx",
+    "starlette",
+    "rich",
+    "unittest",
+    "argparse",
+}
+
+
+def run_python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(path) if path else ""}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel made from it, built from a copy of the sources."""
+    folder = tmp_path_factory.mktemp("build")
+    sources = folder / "sources"
+    sources.mkdir()
+    for name in SOURCES:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, sources / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, sources / name)
+    run_python("-m", "build", "--no-isolation", "--outdir", str(folder / "dist"), str(sources), cwd=folder)
+    return folder / "dist"
+
+
+@pytest.fixture(scope="module")
+def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which the wheel was installed; the dependencies are those of this environment."""
+    target = tmp_path_factory.mktemp("site")
+    wheel = next(distributions.glob("*.whl"))
+    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", "--target")
+    run_python(*pip, str(target), str(wheel), cwd=distributions)
+    return target
+
+
+def test_the_wheel_holds_one_top_level_name_and_its_metadata(distributions: Path):
+    names = zipfile.ZipFile(next(distributions.glob("*.whl"))).namelist()
+    top = {name.split("/")[0] for name in names}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"session_actor"}
+
+
+def test_the_wheel_holds_every_module_and_the_data(distributions: Path):
+    names = set(zipfile.ZipFile(next(distributions.glob("*.whl"))).namelist())
+    package = ROOT / "session_actor"
+    modules = {path.relative_to(ROOT).as_posix() for path in every_file(package) if path.suffix == ".py"}
+    assert modules | {"session_actor/py.typed", "session_actor/data/sample_transcript.jsonl"} <= names
+
+
+def test_the_sdist_holds_the_three_floors_as_files(distributions: Path):
+    with tarfile.open(next(distributions.glob("*.tar.gz"))) as archive:
+        files = {"/".join(member.name.split("/")[1:]) for member in archive.getmembers() if member.isfile()}
+    assert {f"session_actor/{floor}__init__.py" for floor in ("", "supervisors/", "persistence/")} <= files
+
+
+def test_every_package_is_listed_in_the_project_file():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    found = {
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for path in every_file(ROOT / "session_actor")
+        if path.name == "__init__.py"
+    }
+    assert set(listed) == found
+
+
+def test_the_installed_wheel_works_beside_folders_of_an_application_with_the_floors_names(
+    installed: Path, tmp_path: Path
+):
+    for name in ("persistence", "supervisors"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise ImportError('the folder of the application')\n")
+    (tmp_path / "main.py").write_text(
+        "import session_actor.persistence, session_actor.supervisors\nprint(session_actor.persistence.__file__)\n"
+    )
+    assert run_python("main.py", cwd=tmp_path, path=installed).strip().startswith(str(installed))
+
+
+def test_the_installed_wheel_keeps_a_conversation(installed: Path, tmp_path: Path):
+    (tmp_path / "main.py").write_text(
+        "import asyncio, session_actor\n"
+        "async def main():\n"
+        "    async with session_actor.SessionService.open('conversations/') as service:\n"
+        "        session = await service.session('user-42', create=True)\n"
+        "        await session.add_user('hello', durability='written')\n"
+        "    async with session_actor.SessionService.open('conversations/') as service:\n"
+        "        stack = await (await service.session('user-42')).stack()\n"
+        "        print(len(stack), session_actor.__file__)\n"
+        "asyncio.run(main())\n"
+    )
+    frames, path = run_python("-W", "error", "main.py", cwd=tmp_path, path=installed).split()
+    assert frames == "1"
+    assert path.startswith(str(installed))
+
+
+def test_importing_the_library_imports_nothing_heavy(tmp_path: Path):
+    program = "import sys; before = set(sys.modules); import session_actor; print(*(set(sys.modules) - before))"
+    loaded = {name.split(".")[0] for name in run_python("-c", program, cwd=tmp_path).split()}
+    assert "session_actor" in loaded
+    assert loaded & HEAVY == set()
+
+
+def every_file(folder: Path) -> list[Path]:
+    """Lists the files below a folder, through the symlinks to the lower floors."""
+    return [Path(root) / name for root, _, names in os.walk(folder, followlinks=True) for name in names]
