@@ -1,0 +1,224 @@
+"""What a store of sessions promises: the protocol, and the values that pass through it.
+
+A store keeps, for each session, records numbered 1, 2, 3 … A session exists from its first record on. Whoever wants to
+append must hold a `Lease`; acquiring a session again ends every earlier lease on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Final, Literal, Protocol
+
+import msgspec
+
+from .record import Record
+
+Level = Literal["async", "written", "synced"]
+"""How safe an acknowledged change is: in memory, with the operating system, on the disk."""
+
+LEVELS: Final[tuple[Level, ...]] = ("async", "written", "synced")
+"""The levels, weakest first."""
+
+
+class Lease:
+    """The right to append to one session, as `Store.acquire` gave it. Only its store changes it.
+
+    `session`, `birth`: which session, and which creation of its id. `token`: larger for every later lease of the store.
+    `appended_seq`, `written_seq`, `synced_seq`: the newest record of this session at each level, 0 when there is none.
+    """
+
+    __slots__ = ("__weakref__", "appended_seq", "birth", "session", "synced_seq", "token", "written_seq")
+
+    def __init__(
+        self, session: str, birth: str, token: int, *, appended_seq: int = 0, written_seq: int = 0, synced_seq: int = 0
+    ) -> None:
+        """The three numbers: what the store already holds of the session."""
+        self.session = session
+        self.birth = birth
+        self.token = token
+        self.appended_seq = appended_seq
+        self.written_seq = written_seq
+        self.synced_seq = synced_seq
+
+    def __repr__(self) -> str:
+        """Id, birth and numbers."""
+        return f"Lease({self.session!r}, birth={self.birth!r}, token={self.token}, appended_seq={self.appended_seq})"
+
+
+class TornTail(msgspec.Struct, frozen=True):
+    """Bytes at the end of a log segment that a crash left unfinished; no synced record was among them."""
+
+    path: str
+    offset: int
+    """The byte at which the unfinished part starts."""
+    size_bytes: int
+    kept_at: str | None
+    """The file that keeps the bytes aside; None when there was nothing but zeros."""
+
+
+class RecoveryReport(msgspec.Struct, frozen=True):
+    """Where the records of a session came from, and what was found damaged on the way."""
+
+    session: str
+    birth: str
+    seq: int
+    """The newest record; 0 for a session without any."""
+    journal_records: int = 0
+    log_records: int = 0
+    queue_records: int = 0
+    """Records served from memory, which the store had not yet written."""
+    torn: tuple[TornTail, ...] = ()
+    """Torn ends found when the store was opened; they may have held newer records of any session."""
+    duration_ms: float = 0.0
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found damaged."""
+        return not self.torn
+
+
+class LoadedSession(msgspec.Struct, frozen=True):
+    """All records of one session in the order of `seq`, and how they were found."""
+
+    records: Sequence[Record]
+    report: RecoveryReport
+
+
+class SessionInfo(msgspec.Struct, frozen=True):
+    """One session in a listing."""
+
+    id: str
+    birth: str
+    created_at_us: int
+    """When its first record was made: microseconds since the epoch, UTC."""
+    seq: int
+    """Its newest record."""
+    size_bytes: int
+    """Bytes in its journals; what still waits in the log is not counted."""
+
+
+class StoreHealth(msgspec.Struct, frozen=True):
+    """How the store is. Positions count the records of all sessions since it was opened: 1, 2, 3 …"""
+
+    appended_position: int
+    written_position: int
+    synced_position: int
+    backlog_records: int = 0
+    """Records that wait to be written."""
+    backlog_bytes: int = 0
+    """Their weight, as `append` was told it."""
+    last_error: str | None = None
+    degraded_since_us: int | None = None
+    """Since when the disk takes no records, microseconds since the epoch; None: it takes them."""
+    last_cut_us: int | None = None
+    """When log segments were last moved into journals; None: not since the store was opened."""
+    live_segments: int = 0
+    """Log segments that are not yet cut."""
+
+
+Reached = Callable[[BaseException | None], None]
+"""Told once: None when the level is reached, else why it will not be."""
+
+
+class Store(Protocol):
+    """Where sessions are kept. All methods are called on one event loop, in one thread."""
+
+    async def open(self) -> None:
+        """Take the lock and read what is there.
+
+        Raises `StoreLocked`, `NetworkFileSystem`, `StoreVersionTooNew`, `StoreCorrupt`. When it raises or is cancelled,
+        nothing is held. Opening an open store is an error (`StoreLocked`).
+        """
+        ...
+
+    async def close(self) -> None:
+        """Write and sync what is queued, then let go of everything; again: no effect.
+
+        Raises `NotDurable` when something could not be written; the store is closed all the same. Cancelling gives
+        up the wait for the disk, and the store is closed.
+        """
+        ...
+
+    def workers(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        """The background jobs that somebody must run and restart, by name. One started again goes on where it stopped."""
+        ...
+
+    async def acquire(self, session: str, *, create: bool) -> Lease:
+        """Become the owner of `session`; every earlier lease on it is over.
+
+        `create`: also when there is no such session (or it was deleted): it then gets a new birth, and exists from its
+        first record on. Raises `UnusableId`; unless `create`, `SessionUnknown` and `SessionTombstoned`; damage that
+        concerns the session as `StoreCorrupt`. Cancelling leaves it with its earlier owner or with nobody.
+        """
+        ...
+
+    async def load(self, lease: Lease) -> LoadedSession:
+        """All records of the session, those included that are not yet written.
+
+        Raises `Fenced`, and `StoreCorrupt` when the session's own records are damaged.
+        """
+        ...
+
+    def admit(self, level: Level) -> None:
+        """Whether the next append may come: call it before changing anything.
+
+        Raises `LevelUnreachable`, `BacklogFull`, `StoreDegraded`, `StoreClosed`. Cheap.
+        """
+        ...
+
+    def append(self, lease: Lease, seq: int, at_us: int, kind: str, data: object, weight: int) -> int:
+        """Queue one record and return its position in the store: 1, 2, 3 …, strictly + 1.
+
+        `seq` must be `lease.appended_seq + 1`. `at_us`: microseconds since the epoch. `data` must not change any more:
+        it is encoded later, by `values.encode_record_data`. `weight`: its rough size in bytes. Raises `Fenced` alone
+        (also for another `seq`: the caller's state is not the session's), and then nothing was queued.
+        """
+        ...
+
+    def reach(self, level: Level) -> None:
+        """Somebody waits for `level` of what was just appended: write at once if that is quick, else wake the writer."""
+        ...
+
+    @property
+    def written_position(self) -> int:
+        """Every record up to this position is `written`."""
+        ...
+
+    @property
+    def synced_position(self) -> int:
+        """Every record up to this position is `synced`; never more than `written_position`."""
+        ...
+
+    def when(self, level: Level, position: int, callback: Reached) -> None:
+        """Call `callback(None)` once `position` is at `level`, or `callback(NotDurable)` when that fails.
+
+        Called exactly once, on the loop, callbacks of one level in the order of their positions; at once, before `when`
+        returns, when the level is already reached. Raises `LevelUnreachable`.
+        """
+        ...
+
+    async def flush(self, level: Level, position: int | None = None) -> None:
+        """Wait until `position` is at `level`; None: all that is appended now.
+
+        Raises `NotDurable` or `StoreDegraded` when the disk refuses, and `LevelUnreachable`. Cancelling gives up the wait.
+        """
+        ...
+
+    def release(self, lease: Lease) -> None:
+        """Give the session up; again, or with a lease that is over: no effect. Its queued records are still written."""
+        ...
+
+    async def delete(self, lease: Lease) -> None:
+        """Delete the session for ever: a synced tombstone first, then its files. The lease is over.
+
+        Raises `Fenced`, `NotDurable`, `StoreDegraded`. Once started it completes, even if the caller is cancelled.
+        """
+        ...
+
+    def sessions(self, prefix: str = "") -> AsyncIterator[SessionInfo]:
+        """Every session whose id starts with `prefix`, in the order of ids by code point; reads no bodies."""
+        ...
+
+    def health(self) -> StoreHealth:
+        """How the store is now. Cheap."""
+        ...
