@@ -25,9 +25,12 @@ class Lease:
 
     `session`, `birth`: which session, and which creation of its id. `token`: larger for every later lease of the store.
     `appended_seq`, `written_seq`, `synced_seq`: the newest record of this session at each level, 0 when there is none.
+    `live`: False once it is over (`Fenced`). `state`: the store's own.
     """
 
-    __slots__ = ("__weakref__", "appended_seq", "birth", "session", "synced_seq", "token", "written_seq")
+    __slots__ = (
+        "__weakref__", "appended_seq", "birth", "live", "session", "state", "synced_seq", "token", "written_seq"
+    )  # fmt: skip
 
     def __init__(
         self, session: str, birth: str, token: int, *, appended_seq: int = 0, written_seq: int = 0, synced_seq: int = 0
@@ -39,6 +42,8 @@ class Lease:
         self.appended_seq = appended_seq
         self.written_seq = written_seq
         self.synced_seq = synced_seq
+        self.live = True
+        self.state: object = None
 
     def __repr__(self) -> str:
         """Id, birth and numbers."""
@@ -140,7 +145,7 @@ class Store(Protocol):
         ...
 
     def workers(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
-        """The background jobs that somebody must run and restart, by name. One started again goes on where it stopped."""
+        """The background jobs that somebody must run and restart, by name; a restarted one goes on where it stopped."""
         ...
 
     async def acquire(self, session: str, *, create: bool) -> Lease:
@@ -166,12 +171,14 @@ class Store(Protocol):
         """
         ...
 
-    def append(self, lease: Lease, seq: int, at_us: int, kind: str, data: object, weight: int) -> int:
+    def append(  # noqa: PLR0917 - called for every change: keywords cost
+        self, lease: Lease, seq: int, at_us: int, kind: str, data: object, weight: int
+    ) -> int:
         """Queue one record and return its position in the store: 1, 2, 3 …, strictly + 1.
 
-        `seq` must be `lease.appended_seq + 1`. `at_us`: microseconds since the epoch. `data` must not change any more:
-        it is encoded later, by `values.encode_record_data`. `weight`: its rough size in bytes. Raises `Fenced` alone
-        (also for another `seq`: the caller's state is not the session's), and then nothing was queued.
+        `seq` must be `lease.appended_seq + 1` (ValueError otherwise: a bug of the caller). `at_us`: microseconds since
+        the epoch. `data` must not change any more: it is encoded later, by `values.encode_record_data`. `weight`: its
+        rough size in bytes. Raises `Fenced` alone, and then nothing was queued.
         """
         ...
 
@@ -200,7 +207,8 @@ class Store(Protocol):
     async def flush(self, level: Level, position: int | None = None) -> None:
         """Wait until `position` is at `level`; None: all that is appended now.
 
-        Raises `NotDurable` or `StoreDegraded` when the disk refuses, and `LevelUnreachable`. Cancelling gives up the wait.
+        Raises `NotDurable` or `StoreDegraded` when the disk refuses, and `LevelUnreachable`. Cancelling gives up the
+        wait.
         """
         ...
 

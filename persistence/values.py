@@ -9,8 +9,8 @@ one reserved key:
     {"$int":"-0x1f…"}        an int that does not fit 64 bits
     {"$blob":…}              kept for contents stored elsewhere; not read by this version
 
-A user's key that begins with "$" gets one more "$", so it is never taken for a tag. A key with lone surrogates is written
-as "$esc:" and the escaped text. So every other key with "$" is ours, the tags of later versions included.
+A user's key that begins with "$" gets one more "$", so it is never taken for a tag. A key with lone surrogates is
+written as "$esc:" and the escaped text. So every other key with "$" is ours, the tags of later versions included.
 
 `encode_record_data` writes Structs. In one that has lone surrogates, the str becomes {"$esc":…} and each msgspec.Raw is
 wrapped as {"$raw":"<its text>"}, so that reading tells the Struct's own tags from those inside a Raw.
@@ -22,7 +22,7 @@ import math
 import re
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import Any, Final, TypeVar, cast
 
@@ -253,23 +253,22 @@ def encode_record_data(data: object) -> bytes:
     return text.replace(b"\n", b" ") if b"\n" in text else text  # only between JSON's tokens can it stand
 
 
-def decode_typed(data: bytes, kind: type[_T]) -> _T:
+def decode_typed(data: bytes | msgspec.Raw, kind: type[_T]) -> _T:
     """Decode what `encode_record_data` made into the Struct type `kind`. Raises `ValueUnreadable`."""
     try:
-        return cast("_T", _decoder(kind).decode(data))
-    except msgspec.ValidationError as error:
-        if b'"$esc"' not in data:
-            raise _mismatch(kind) from error
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise _mismatch(kind) from error
+        return cast("_T", _decoder(cast("Hashable", kind)).decode(data))
+    except msgspec.ValidationError:
+        pass  # perhaps a str that had to be tagged
+    except (msgspec.DecodeError, RecursionError):
+        raise _mismatch(kind) from None
     try:
-        return msgspec.convert(_unmarked(orjson.loads(data)), kind)
-    except (orjson.JSONDecodeError, msgspec.ValidationError, RecursionError) as error:
-        raise _mismatch(kind) from error
+        return msgspec.convert(_unmarked(orjson.loads(bytes(data))), kind)
+    except (orjson.JSONDecodeError, msgspec.ValidationError, RecursionError):
+        raise _mismatch(kind) from None
 
 
 @lru_cache(maxsize=256)
-def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
+def _decoder(kind: type[_T]) -> msgspec.json.Decoder[_T]:
     return msgspec.json.Decoder(kind)
 
 
