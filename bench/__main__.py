@@ -15,9 +15,13 @@ NAMES = ("operations", "overhead", "recovery", "kill", "actors", "journal")
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure session-actor beside raw floors and peers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Measure session-actor beside raw floors and peers."
+    )
     parser.add_argument("name", choices=(*NAMES, "all"), help="which bench to run")
-    parser.add_argument("--json", action="store_true", help="one line of JSON per result on stdout, the targets on stderr")
+    parser.add_argument(
+        "--json", action="store_true", help="one line of JSON per result on stdout, the targets on stderr"
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes: shows that it runs, measures little")
     parser.add_argument(
         "--directory",

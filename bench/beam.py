@@ -1,7 +1,7 @@
 """The reference design on the real BEAM, beside ours: one Elixir process that measures when it is asked to.
 
-It waits on its input between its turns, so that it does not disturb the other side's. Without `elixir` on the path there
-is no such peer, and everything else is measured all the same.
+It waits on its input between its turns, so that it does not disturb the other side's. Without `elixir` on the path
+there is no such peer, and everything else is measured all the same.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ class Beam:
     def __init__(self, elixir: str, directory: str) -> None:
         """Start the process; its frame files go below `directory`."""
         command = [elixir, str(SCRIPT), directory]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._pid = int(self._answer("ready")[0])
 
     def measure(self, op: str, depth: int, plan: Plan, mode: str = "ets") -> Sample:
         """Measure one round of an operation of the reference.
 
         Args:
-            op: echo, push, pop1, pop10, fork, fork_first, checkpoint, goto, goto_first, get_call, get_table or get_stack.
+            op: echo, push, pop1, pop10, fork, fork_first, checkpoint, goto, goto_first,
+                get_call, get_table or get_stack.
             depth: Frames on the stack before each batch.
             plan: Batches, their size, and single calls.
             mode: none (no table), ets, or disk (table and a file per frame).
@@ -86,7 +87,9 @@ class Beam:
         assert self._process.stdout is not None  # noqa: S101 - opened with a pipe
         words = self._process.stdout.readline().split()
         if not words or words[0] != word:
-            message = f"the Elixir process answered {words!r} instead of {word!r}; run elixir {SCRIPT} DIRECTORY to see why"
+            message = (
+                f"the Elixir process answered {words!r} instead of {word!r}; run elixir {SCRIPT} DIRECTORY to see why"
+            )
             raise BeamFailed(message)
         return words[1:]
 

@@ -8,8 +8,9 @@ from collections import deque
 from time import perf_counter, perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import orjson
+
+from session_actor import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,40 +22,35 @@ ASSUMPTIONS = ("one process per store",)
 DECISIONS = ("append only",)
 
 
-class FloorFrame(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A frame with the fields of the reference design and a parent."""
-
-    id: int
-    parent: int
-    depth: int
-    at_us: int
-    user_input: str
-    assistant_output: str
-    assumptions: tuple[str, ...] = ()
-    decisions: tuple[str, ...] = ()
+def new_frame(number: int) -> Frame:
+    """Create the frame that a push of the reference's four fields makes."""
+    at_us = time_ns() // 1000
+    return Frame(number, number - 1 or None, number, at_us, USER_INPUT, ASSISTANT_OUTPUT, ASSUMPTIONS, DECISIONS)
 
 
-async def nothing() -> None:
+class AwaitFloor:
     """Await of an empty coroutine: what any call of an async method costs."""
+
+    async def get(self, _id: int) -> None:
+        """Do nothing with one argument."""
+
+    async def take(self) -> None:
+        """Do nothing."""
 
 
 class PushFloor:
-    """What no push can do without: create the frame, insert it into a table, append it to a queue, one await."""
+    """What no push can do without: create the frame, add it to a table, append it to a queue, one await."""
 
     def __init__(self) -> None:
         """Start with an empty table."""
-        self.table: dict[int, FloorFrame] = {}
-        self.queue: deque[FloorFrame] = deque()
+        self.table: list[Frame] = []
+        self.queue: deque[Frame] = deque()
         self.head = 0
 
-    async def push(self) -> FloorFrame:
+    async def push(self) -> Frame:
         """Push one frame."""
-        parent = self.head
-        at_us = time_ns() // 1000
-        frame = FloorFrame(
-            parent + 1, parent, parent + 1, at_us, USER_INPUT, ASSISTANT_OUTPUT, ASSUMPTIONS, DECISIONS
-        )
-        self.table[frame.id] = frame
+        frame = new_frame(self.head + 1)
+        self.table.append(frame)
         self.queue.append(frame)
         self.head = frame.id
         return frame
@@ -62,6 +58,41 @@ class PushFloor:
     async def drain(self, _count: int) -> None:
         """Forget the queue, as a writer would."""
         self.queue.clear()
+
+
+class ListFloor:
+    """A conversation without table, log or actor: frames in a list behind one await."""
+
+    def __init__(self, depth: int) -> None:
+        """Start with so many frames."""
+        self._frames = [new_frame(number) for number in range(1, depth + 1)]
+
+    async def push(self) -> Frame:
+        """Make a frame and add it."""
+        frame = new_frame(len(self._frames) + 1)
+        self._frames.append(frame)
+        return frame
+
+    async def pop(self) -> Frame:
+        """Take the newest frame away."""
+        return self._frames.pop()
+
+    async def get(self, index: int) -> Frame:
+        """Return a frame."""
+        return self._frames[index]
+
+    async def stack(self) -> list[Frame]:
+        """Return the frames, as a copy that the caller may keep."""
+        return self._frames.copy()
+
+    async def push_many(self, count: int) -> None:
+        """Push so many frames."""
+        for _ in range(count):
+            await self.push()
+
+    async def pop_many(self, count: int) -> None:
+        """Pop so many frames."""
+        del self._frames[-count:]
 
 
 class RawServer:
@@ -113,14 +144,15 @@ def raw_cast_seconds(count: int, limit: int, handler: Callable[[object], object]
     return perf_counter() - start
 
 
-def write_and_sync_seconds(path: Path, batches: Iterable[bytes]) -> float:
-    """Return the seconds for writing pre-encoded batches to one file, each followed by fdatasync."""
+def write_seconds(path: Path, batches: Iterable[bytes], *, sync: bool) -> float:
+    """Return the seconds for writing pre-encoded batches to one file, each followed by fdatasync when `sync`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         start = perf_counter()
         for batch in batches:
             os.write(descriptor, batch)
-            os.fdatasync(descriptor)
+            if sync:
+                os.fdatasync(descriptor)
         return perf_counter() - start
     finally:
         os.close(descriptor)

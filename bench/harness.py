@@ -120,10 +120,12 @@ class Report:
         self.results.append(Result(self.bench, peer, op, variant, depth, sample.n, *times, rate))
         return sample
 
-    def rate(self, peer: str, op: str, variant: str, depth: int, n: int, seconds: float) -> float:
+    def rate(self, peer: str, op: str, variant: str, depth: int, *, n: int, seconds: float) -> float:
         """Add a result that is n things in some seconds and return things per second."""
         mean = seconds * 1e6 / n
-        self.results.append(Result(self.bench, peer, op, variant, depth, n, None, round(mean, 3), None, round(n / seconds, 1)))
+        self.results.append(
+            Result(self.bench, peer, op, variant, depth, n, None, round(mean, 3), None, round(n / seconds, 1))
+        )
         return n / seconds
 
     def count(self, peer: str, op: str, variant: str, depth: int, n: int) -> int:
@@ -238,7 +240,10 @@ def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> s
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
 
     def drawn(line: Sequence[str]) -> str:
-        cells = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
+        cells = [
+            line[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
+        ]
         return "  ".join(cells).rstrip()
 
     rule = "  ".join("-" * width for width in widths)

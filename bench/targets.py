@@ -52,4 +52,6 @@ def limit(name: str, measured: float | None, *, at_most: float, unit: str) -> Ve
 def exactly(name: str, measured: float, wanted: float, *, unit: str) -> Verdict:
     """Return the verdict of a correctness target: anything but the wanted figure is a miss and a failed run."""
     off = abs(measured - wanted)
-    return Verdict(f"{name} ({shown(measured)}{unit}, wanted {shown(wanted)}{unit}), off by", off, 0, unit=unit, must=True)
+    return Verdict(
+        f"{name} ({shown(measured)}{unit}, wanted {shown(wanted)}{unit}), off by", off, 0, unit=unit, must=True
+    )

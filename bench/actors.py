@@ -1,0 +1,319 @@
+"""The actor runtime: calls, casts, restarts, memory, and how long others must wait; beside raw floors and pykka.
+
+A queued call is one with an async handler: it goes through the mailbox and the server's own task like every call that
+cannot run at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from time import perf_counter, perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bench import pykka_peer
+from bench.beam import beam
+from bench.children import start
+from bench.figures import PYTHON_PEERS_US, beam_p50_us
+from bench.floors import AwaitFloor, RawServer, raw_cast_seconds
+from bench.harness import (
+    BEAM,
+    FLOOR,
+    OURS,
+    Options,
+    Plan,
+    Report,
+    Sample,
+    Work,
+    alternate,
+    percentile,
+    sample,
+    shown,
+    table,
+)
+from bench.targets import limit, ratio, ratio_at_least
+from session_actor.supervisors import (
+    Backoff,
+    Call,
+    Cast,
+    ChildSpec,
+    DynamicSupervisor,
+    GenServer,
+    Intensity,
+    MailboxSpec,
+    ServerError,
+    ServerRef,
+    handles,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+LONGEST_WAIT_MS = 10.0
+IDLE_BYTES = 4096
+
+
+class Echo(msgspec.Struct, Call[int], frozen=True, gc=False):
+    """Answered at once, by a sync handler."""
+
+
+class QueuedEcho(msgspec.Struct, Call[int], frozen=True, gc=False):
+    """Answered through the mailbox, by an async handler."""
+
+
+class Note(msgspec.Struct, Cast, frozen=True, gc=False):
+    """Sent without waiting."""
+
+
+class Crash(msgspec.Struct, Cast, frozen=True, gc=False):
+    """Makes the server crash."""
+
+
+class Echoer(GenServer):
+    """The server that everything here talks to."""
+
+    def __init__(self) -> None:
+        """Start with nothing counted."""
+        self.noted = 0
+
+    @handles(Echo)
+    def echo(self, _message: Echo) -> int:
+        """Reply at once."""
+        return 1
+
+    @handles(QueuedEcho)
+    async def queued_echo(self, _message: QueuedEcho) -> int:
+        """Reply from the server's task."""
+        return 1
+
+    @handles(Note)
+    def note(self, _message: Note) -> None:
+        """Count a cast."""
+        self.noted += 1
+
+    @handles(Crash)
+    def crash(self, _message: Crash) -> None:
+        """Crash."""
+        raise RuntimeError("asked to crash")
+
+
+@asynccontextmanager
+async def echoer(mailbox: int = 10_000) -> AsyncIterator[ServerRef]:
+    """Run one server that restarts at once and for ever."""
+    spec = ChildSpec(
+        "echoer",
+        start=Echoer,
+        mailbox=MailboxSpec(limit=mailbox, overflow="block"),
+        intensity=Intensity(max_restarts=1_000_000, max_seconds=1.0),
+        backoff=Backoff(initial_s=0.0, max_s=0.0, jitter=0.0),
+    )
+    async with DynamicSupervisor() as root:
+        yield await root.start_child(spec)
+
+
+def loops() -> dict[str, Callable[[], asyncio.AbstractEventLoop] | None]:
+    """Return the kinds of event loop that are here: asyncio's own, and uvloop when it is installed."""
+    found: dict[str, Callable[[], asyncio.AbstractEventLoop] | None] = {"asyncio": None}
+    with suppress(ModuleNotFoundError):
+        found["uvloop"] = importlib.import_module("uvloop").new_event_loop
+    return found
+
+
+def on_loop(factory: Callable[[], asyncio.AbstractEventLoop] | None, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401
+    """Run a coroutine function on a new loop of a kind and return what it returns."""
+
+    async def whole() -> Any:  # noqa: ANN401
+        return await work()
+
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(whole())
+
+
+def run(options: Options) -> Report:
+    """Run this bench."""
+    report = Report("actors")
+    best: dict[tuple[str, str, str], Sample] = {}
+    with beam() as (process, _):
+        for _ in range(options.plan.rounds):
+            for name, factory in loops().items():
+                keep_best(best, on_loop(factory, partial(calls_round, name, options.plan)))
+            if process is not None:
+                keep_best(best, {(BEAM, "echo", "queued"): process.measure("echo", 1, options.plan)})
+            keep_best(best, pykka_peer.calls(options.plan))
+    for (peer, op, variant), found in best.items():
+        report.add(peer, op, variant, 1, found)
+    for name, factory in loops().items():
+        casts(report, name, factory, options)
+        waits(report, name, factory, options)
+    restarts(report, options)
+    memory(report, options)
+    judge(report)
+    return report
+
+
+def keep_best(best: dict[tuple[str, str, str], Sample], found: dict[tuple[str, str, str], Sample]) -> None:
+    """Keep of each side the round with the smallest median."""
+    for key, one in found.items():
+        if key not in best or one.p50_us < best[key].p50_us:
+            best[key] = one
+
+
+async def calls_round(loop_name: str, plan: Plan) -> dict[tuple[str, str, str], Sample]:
+    """Measure one round of all call sides on this loop."""
+    raw = RawServer()
+    async with echoer() as ref:
+        sides: dict[tuple[str, str, str], Callable[[], Awaitable[Sample]]] = {
+            (FLOOR, "await", loop_name): partial(sample, Work(AwaitFloor().take), plan),
+            (FLOOR, "deque and future", loop_name): partial(sample, Work(raw.call), plan),
+            (OURS, "echo inline", loop_name): partial(sample, Work(partial(ref.call, Echo())), plan),
+            (OURS, "echo queued", loop_name): partial(sample, Work(partial(ref.call, QueuedEcho())), plan),
+        }
+        found = await alternate(sides, 1)
+    await raw.close()
+    return found
+
+
+def casts(
+    report: Report, loop_name: str, factory: Callable[[], asyncio.AbstractEventLoop] | None, options: Options
+) -> None:
+    """Measure casts per second through a bounded mailbox, beside a bounded deque and the same handler."""
+    count: int = options.pick(100_000, 5_000)
+    seconds, floor = float("inf"), float("inf")
+    for _ in range(options.plan.rounds):
+        floor = min(floor, raw_cast_seconds(count, 10_000, Echoer().note))
+        seconds = min(seconds, on_loop(factory, partial(cast_seconds, count)))
+    ours = report.rate(OURS, "cast", loop_name, 1, n=count, seconds=seconds)
+    raw = report.rate(FLOOR, "cast", loop_name, 1, n=count, seconds=floor)
+    report.judge(ratio_at_least(f"casts on {loop_name} / a raw deque and handler", ours, raw, at_least=0.1))
+
+
+async def cast_seconds(count: int) -> float:
+    """Return the seconds from the first cast until the last was handled."""
+    note, limit_ = Note(), 10_000
+    async with echoer(limit_ + 1) as ref:
+        begin = perf_counter()
+        for _ in range(count // limit_ or 1):
+            for _ in range(min(limit_, count)):
+                ref.cast(note)
+            await ref.call(QueuedEcho(), timeout_s=None)
+        return perf_counter() - begin
+
+
+def waits(
+    report: Report, loop_name: str, factory: Callable[[], asyncio.AbstractEventLoop] | None, options: Options
+) -> None:
+    """Measure the longest wait of another coroutine, with a long queue and with many inline callers."""
+    queued: int = options.pick(200_000, 5_000)
+    for op, work in (
+        (f"wait with {queued:,} queued", partial(wait_beside_queue, queued)),
+        ("wait with 200 callers", partial(wait_beside_callers, 200, options.pick(2_000, 50))),
+    ):
+        turns = sorted(on_loop(factory, work))
+        middle = percentile(turns, 50) / 1e3
+        report.add(
+            OURS,
+            op,
+            loop_name,
+            1,
+            Sample(len(turns), middle, sum(turns) / len(turns) / 1e3, percentile(turns, 99) / 1e3),
+        )
+        longest_ms = turns[-1] / 1e6
+        report.count(OURS, f"longest {op} [us]", loop_name, 1, round(longest_ms * 1e3))
+        report.judge(limit(f"longest {op} on {loop_name}", longest_ms, at_most=LONGEST_WAIT_MS, unit=" ms"))
+
+
+async def watched(work: Awaitable[object]) -> list[int]:
+    """Return the nanoseconds of each turn that another coroutine got while some work ran."""
+    task = asyncio.ensure_future(work)
+    turns: list[int] = []
+    while not task.done():
+        begin = perf_counter_ns()
+        await asyncio.sleep(0)
+        turns.append(perf_counter_ns() - begin)
+    await task
+    return turns
+
+
+async def wait_beside_queue(queued: int) -> list[int]:
+    """Return the turns of another coroutine while a long queue is worked off."""
+    note = Note()
+    async with echoer(queued + 1) as ref:
+        for _ in range(queued):
+            ref.cast(note)
+        return await watched(ref.call(QueuedEcho(), timeout_s=None))
+
+
+async def wait_beside_callers(callers: int, each: int) -> list[int]:
+    """Return the turns of another coroutine while many callers call inline without a pause."""
+    echo = Echo()
+
+    async def busy(ref: ServerRef) -> None:
+        for _ in range(each):
+            await ref.call(echo)
+
+    async with echoer() as ref:
+        return await watched(asyncio.gather(*(busy(ref) for _ in range(callers))))
+
+
+def restarts(report: Report, options: Options) -> None:
+    """Measure the time from a crash to the first reply of the restarted server, without backoff."""
+    plan: Plan = options.pick(Plan(20, 10, 100, 3), Plan(5, 2, 5, 1))
+    report.add(OURS, "crash to reply", "asyncio", 1, asyncio.run(crash_to_reply(plan)))
+
+
+async def crash_to_reply(plan: Plan) -> Sample:
+    """Crash a server and call it until it answers, again and again."""
+    async with echoer() as ref:
+
+        async def crash_and_call() -> None:
+            ref.cast(Crash())
+            while True:
+                try:
+                    await ref.call(Echo())
+                except ServerError:
+                    continue
+                return
+
+        return (await alternate({0: partial(sample, Work(crash_and_call), plan)}, plan.rounds))[0]
+
+
+def memory(report: Report, options: Options) -> None:
+    """Measure the bytes of an idle live session, each number of sessions in a process of its own."""
+    for sessions in options.pick((10_000, 100_000), (1_000,)):
+        size, spent = (float(word) for word in start("idle", sessions).split())
+        report.count(OURS, "bytes of an idle session", "memory store", sessions, round(size))
+        report.rate(OURS, "start a session", "memory store", sessions, n=sessions, seconds=spent)
+        report.judge(limit(f"an idle session of {sessions:,}", size, at_most=IDLE_BYTES, unit=" bytes"))
+
+
+def judge(report: Report) -> None:
+    """Add the verdicts on calls."""
+    for name in loops():
+        ours, raw = report.p50(OURS, "echo queued", name, 1), report.p50(FLOOR, "deque and future", name, 1)
+        report.judge(ratio(f"queued call on {name} / a raw deque and future", ours, raw, at_most=1.3))
+    ours, theirs = report.p50(OURS, "echo inline", "asyncio", 1), report.p50(BEAM, "echo", "queued", 1)
+    report.judge(ratio("echo inline / the BEAM's call", ours, theirs, at_most=0.8))
+
+
+def tables(report: Report) -> str:
+    """Return all figures as one table."""
+    rows = [
+        [
+            result.peer,
+            result.op,
+            result.variant,
+            f"{result.depth:,}",
+            *(shown(value) for value in (result.p50_us, result.p99_us, result.ops_per_s)),
+            f"{result.n:,}",
+        ]
+        for result in report.results
+    ]
+    figure = beam_p50_us("echo", 0)
+    low, high = PYTHON_PEERS_US["echo"]
+    beam_us = figure.value if figure else 0
+    title = f"actors (to beat: call {beam_us} us on the BEAM, {low:g} to {high:g} us for Python peers)"
+    return table(title, ["peer", "what", "variant", "servers", "p50 us", "p99 us", "per second", "n"], rows)

@@ -1,0 +1,110 @@
+"""Child processes of the benches, so that a kill or a fresh memory is a real one.
+
+`python -m bench.children kill LEVEL FRAMES ROOT`, `… build SESSIONS FRAMES ROOT EXPECTED clean|kill` and
+`… idle SESSIONS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+
+from bench.conversations import Expected, build, encode_expected
+from bench.stores import memory_service, pusher
+from session_actor import SessionService
+
+ROOT = Path(__file__).parent.parent
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class ChildFailed(Exception):
+    """A child process ended in another way than it should; its own message is on stderr."""
+
+
+def start(*arguments: object, killed: bool = False) -> str:
+    """Run a child, wait for it, and return what it printed.
+
+    Raises:
+        ChildFailed: It failed, or it was to be killed and was not.
+
+    """
+    command = [sys.executable, "-m", "bench.children", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    wanted = -signal.SIGKILL if killed else 0
+    if done.returncode != wanted:
+        raise ChildFailed(
+            f"{' '.join(command)} ended with {done.returncode} instead of {wanted}; run it by hand to see why"
+        )
+    return done.stdout
+
+
+async def push_and_die(level: str, frames: int, root: str) -> None:
+    """Push so many frames at a level and die by SIGKILL right after the last acknowledgement."""
+    async with SessionService.open(root) as service:
+        session = await service.session("kill", create=True)
+        await session.flush("synced")
+        push = pusher(session, None if level == "async" else level)
+        for _ in range(frames):
+            await push()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def build_conversations(sessions: int, frames: int, root: str, expected: str, end: str) -> None:
+    """Make conversations, write down what they hold, and end the service cleanly or by SIGKILL."""
+    found: list[Expected] = []
+    async with SessionService.open(root, idle_timeout_s=None) as service:
+        found.extend([one async for one in build(service, sessions, frames)])
+        keep(Path(expected), encode_expected(found))
+        if end == "kill":
+            await service.flush("written")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def keep(path: Path, data: bytes) -> None:
+    """Write a file for the parent."""
+    path.write_bytes(data)
+
+
+def resident_bytes() -> int:
+    """Return the memory of this process that is in RAM."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * PAGE_BYTES
+
+
+async def idle_sessions(sessions: int) -> None:
+    """Start so many empty sessions over a memory store; print the bytes of each and the seconds for all."""
+    async with memory_service(max_live=sessions + 1) as service:
+        kept = [await service.session(f"warm-{number}", create=True) for number in range(100)]
+        gc.collect()
+        before, start_s = resident_bytes(), perf_counter()
+        for number in range(sessions - len(kept)):
+            await service.session(f"session-{number}", create=True)
+        spent = perf_counter() - start_s
+        await asyncio.sleep(0)
+        gc.collect()
+        grown = resident_bytes() - before
+        sys.stdout.write(f"{grown / (sessions - len(kept))} {spent}\n")
+        sys.stdout.flush()
+        os._exit(0)  # closing 100,000 sessions is not what is measured
+
+
+def main() -> None:
+    """Do what the arguments say."""
+    name, *rest = sys.argv[1:]
+    if name == "kill":
+        level, frames, root = rest
+        asyncio.run(push_and_die(level, int(frames), root))
+    elif name == "build":
+        sessions, frames, root, expected, end = rest
+        asyncio.run(build_conversations(int(sessions), int(frames), root, expected, end))
+    elif name == "idle":
+        asyncio.run(idle_sessions(int(rest[0])))
+
+
+if __name__ == "__main__":
+    main()

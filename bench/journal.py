@@ -1,0 +1,259 @@
+"""The log: records per second at each level, a burst and a long run over several cuts, and how long the loop is held.
+
+A batch is one record of each session. The floor writes batches of as many bytes to one file, encoded before the clock
+starts; its `written` is the write alone, its `synced` adds fdatasync to each batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections import deque
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import perf_counter, time_ns
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bench import holds
+from bench.floors import (
+    ASSISTANT_OUTPUT,
+    ASSUMPTIONS,
+    DECISIONS,
+    USER_INPUT,
+    file_per_session_seconds,
+    lone_sync_ns,
+    write_seconds,
+)
+from bench.harness import FLOOR, OURS, Options, Report, Sample, Work, percentile, sample, shown, table
+from bench.stores import disk_service, pusher
+from bench.targets import ratio, ratio_at_least
+from session_actor.persistence import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from session_actor import SessionService
+    from session_actor.persistence import Lease
+
+SESSIONS = (1, 100, 1_000, 10_000)
+LEVELS = ("async", "written", "synced")
+IN_FLIGHT = 4
+CUTS = 4
+DATA = msgspec.json.encode(
+    {
+        "user_input": USER_INPUT,
+        "assistant_output": ASSISTANT_OUTPUT,
+        "assumptions": ASSUMPTIONS,
+        "decisions": DECISIONS,
+    }
+)
+# A log line around that: numbers, sums, session and birth.
+LINE = DATA + b" " * 200 + b"\n"
+
+
+def batches_for(sessions: int, level: str, options: Options) -> int:
+    """Return how many batches to measure: a few seconds' worth at most."""
+    if sessions == 1:
+        return options.pick(200 if level == "synced" else 10_000, 20)
+    records: int = options.pick(20_000, 500)
+    return max(2, records // sessions)
+
+
+def run(options: Options) -> Report:
+    """Run this bench."""
+    report = Report("journal")
+    for sessions in options.pick(SESSIONS, (1, 50)):
+        for level in LEVELS:
+            rates(report, sessions, level, options)
+    judge(report, options)
+    asyncio.run(lone(report, options))
+    asyncio.run(sustained(report, options))
+    asyncio.run(holds.measure(report, options))
+    return report
+
+
+def rates(report: Report, sessions: int, level: str, options: Options) -> None:
+    """Let floor, store and public API take turns at one number of sessions and one level."""
+    batches = batches_for(sessions, level, options)
+    best: dict[tuple[str, str], float] = {}
+    for _ in range(options.pick(3, 1)):
+        found = {
+            (OURS, "pre-encoded"): asyncio.run(pre_encoded(sessions, batches, level, options)),
+            (OURS, "public API"): asyncio.run(public(sessions, batches, level, options)),
+        }
+        if level != "async":
+            found[FLOOR, "one file"] = one_file(sessions, batches, options, synced=level == "synced")
+        if level == "synced":
+            found[FLOOR, "a file per session"] = file_per_session(sessions, options)
+        best = {key: min(seconds, best.get(key, seconds)) for key, seconds in found.items()}
+    for (peer, op), seconds in best.items():
+        records = sessions if op == "a file per session" else sessions * batches
+        report.rate(peer, f"{op} at {level}", "burst", sessions, n=records, seconds=seconds)
+
+
+def one_file(sessions: int, batches: int, options: Options, *, synced: bool) -> float:
+    """Return the seconds of the floor."""
+    with tempfile.TemporaryDirectory(prefix="bench-floor-", dir=options.directory) as directory:
+        return write_seconds(Path(directory) / "log", [LINE * sessions] * batches, sync=synced)
+
+
+def file_per_session(sessions: int, options: Options) -> float:
+    """Return the seconds of one synced record in each of as many files."""
+    with tempfile.TemporaryDirectory(prefix="bench-files-", dir=options.directory) as directory:
+        return file_per_session_seconds(Path(directory), LINE, sessions)
+
+
+@asynccontextmanager
+async def open_store(options: Options) -> AsyncIterator[FileStore]:
+    """Run a file store with its background jobs."""
+    with tempfile.TemporaryDirectory(prefix="bench-log-", dir=options.directory) as directory:
+        store = FileStore(Path(directory) / "store", backlog_records=1_000_000, backlog_bytes=2**30)
+        await store.open()
+        jobs = [asyncio.ensure_future(job()) for job in store.workers().values()]
+        try:
+            yield store
+        finally:
+            await store.close()
+            for job in jobs:
+                job.cancel()
+            await asyncio.gather(*jobs, return_exceptions=True)
+
+
+async def pre_encoded(sessions: int, batches: int, level: str, options: Options) -> float:
+    """Return the seconds to append batches of encoded data to the store, a few batches in flight."""
+    async with open_store(options) as store:
+        leases = [await store.acquire(f"session-{number}", create=True) for number in range(sessions)]
+        for lease in leases:
+            await store.load(lease)
+        begin = perf_counter()
+        waiting: deque[asyncio.Future[None]] = deque()
+        for number in range(1, batches + 1):
+            append_batch(store, leases, number)
+            if level == "async":
+                continue
+            waiting.append(asyncio.ensure_future(store.flush(level)))
+            await asyncio.sleep(0)
+            if len(waiting) == IN_FLIGHT:
+                await waiting.popleft()
+        for one in waiting:
+            await one
+        return perf_counter() - begin
+
+
+def append_batch(store: FileStore, leases: list[Lease], seq: int) -> None:
+    """Append one record of each session."""
+    at_us = time_ns() // 1000
+    data = msgspec.Raw(DATA)
+    for lease in leases:
+        store.append(lease, seq, at_us, "push", data, len(DATA))
+
+
+async def public(sessions: int, batches: int, level: str, options: Options) -> float:
+    """Return the seconds for every session to push so many frames, all sessions at once."""
+    async with disk_service(options, max_live=sessions + 1) as service:
+        return await push_all(service, sessions, batches, level)
+
+
+async def push_all(service: SessionService, sessions: int, each: int, level: str) -> float:
+    """Start the sessions, let each push so many frames, and return the seconds of the pushes."""
+    opened = [await service.session(f"session-{number}", create=True) for number in range(sessions)]
+    await service.flush("synced")
+    pushes = [pusher(session, level) for session in opened]
+
+    async def one(number: int) -> None:
+        push = pushes[number]
+        for _ in range(each):
+            await push()
+
+    begin = perf_counter()
+    await asyncio.gather(*(one(number) for number in range(sessions)))
+    return perf_counter() - begin
+
+
+async def lone(report: Report, options: Options) -> None:
+    """Measure a lone synced push beside write and fdatasync in the loop's own thread."""
+    plan = options.pick(options.plan.of_batch(20), options.plan.of_batch(2))
+    ours, floors = [], []
+    async with disk_service(options) as service:
+        push = pusher(await service.session("lone", create=True), "synced")
+        with tempfile.TemporaryDirectory(prefix="bench-lone-", dir=options.directory) as directory:
+            for _ in range(plan.rounds):
+                ours.append(await sample(Work(push), plan))
+                spent = sorted(lone_sync_ns(Path(directory) / "log", LINE, plan.batch * plan.batches))
+                mean = sum(spent) / len(spent)
+                floors.append(
+                    Sample(len(spent), *(ns / 1e3 for ns in (percentile(spent, 50), mean, percentile(spent, 99))))
+                )
+    best = min(ours, key=lambda one: one.p50_us)
+    floor = min(floors, key=lambda one: one.p50_us)
+    report.add(OURS, "lone push at synced", "burst", 1, best)
+    report.add(FLOOR, "lone write and fdatasync", "burst", 1, floor)
+    report.judge(
+        ratio("a lone synced push / write and fdatasync without a thread", best.p50_us, floor.p50_us, at_most=2.0)
+    )
+
+
+async def sustained(report: Report, options: Options) -> None:
+    """Push at written until several cuts were made: the rate with cutting beside it."""
+    sessions: int = options.pick(1_000, 20)
+    store_options = {} if not options.quick else {"segment_bytes": 64 * 1024}
+    async with disk_service(options, max_live=sessions + 1, **store_options) as service:
+        opened = [await service.session(f"session-{number}", create=True) for number in range(sessions)]
+        pushes = [pusher(session, "written") for session in opened]
+        cuts: set[int | None] = {None}
+        pushed = 0
+        begin = perf_counter()
+        while len(cuts) <= CUTS:
+            await asyncio.gather(*(push() for push in pushes))
+            pushed += sessions
+            cuts.add(service.health().store.last_cut_us)
+        await service.flush("synced")
+        spent = perf_counter() - begin
+    rate = report.rate(OURS, "public API at written", f"sustained over {CUTS} cuts", sessions, n=pushed, seconds=spent)
+    report.notes.append(f"sustained: {pushed:,} records over {CUTS} cuts, {rate:,.0f} a second, synced at the end")
+
+
+def judge(report: Report, options: Options) -> None:
+    """Add the verdicts on rates."""
+    sessions = options.pick(1_000, 50)
+
+    def rate(peer: str, op: str) -> float | None:
+        for result in report.results:
+            if (result.peer, result.op, result.depth) == (peer, op, sessions):
+                return result.ops_per_s
+        return None
+
+    floor, files = rate(FLOOR, "one file at synced"), rate(FLOOR, "a file per session at synced")
+    encoded, through = rate(OURS, "pre-encoded at synced"), rate(OURS, "public API at synced")
+    name = f"synced records, {sessions:,} sessions"
+    report.judge(ratio_at_least(f"{name}: pre-encoded / the floor", encoded, floor, at_least=0.7))
+    report.judge(ratio_at_least(f"{name}: public API / the floor", through, floor, at_least=0.15))
+    report.judge(ratio_at_least(f"{name}: public API / a file per session", through, files, at_least=3.0))
+
+
+def tables(report: Report) -> str:
+    """Return rates and times as two tables."""
+    rates_ = [
+        [result.peer, result.op, result.variant, f"{result.depth:,}", f"{result.n:,}", shown(result.ops_per_s)]
+        for result in report.results
+        if result.p50_us is None and result.ops_per_s
+    ]
+    timed = [
+        [result.peer, result.op, result.variant, shown(result.p50_us), shown(result.p99_us), f"{result.n:,}"]
+        for result in report.results
+        if result.p50_us is not None
+    ]
+    counted = [
+        [result.peer, result.op, result.variant, f"{result.n:,}"] for result in report.results if result.mean_us is None
+    ]
+    return "\n".join(
+        [
+            table(
+                "journal: records per second", ["peer", "what", "variant", "sessions", "records", "per second"], rates_
+            ),
+            table("journal: times in us", ["peer", "what", "variant", "p50", "p99", "n"], timed),
+            table("journal: how long the loop is held, in us", ["peer", "what", "variant", "us"], counted),
+        ]
+    )

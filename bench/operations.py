@@ -1,0 +1,226 @@
+"""Every operation of a stack at seven depths and four levels, beside the BEAM and the raw floors.
+
+What is timed is the public handle on an idle server: `await session.push(…)` and its like. The background writer is
+drained between the batches; what it costs is in the bench `overhead`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING
+
+from bench.beam import Beam, beam
+from bench.figures import beam_p50_us
+from bench.floors import AwaitFloor, PushFloor
+from bench.harness import BEAM, FLOOR, OURS, Options, Plan, Report, Sample, Work, alternate, sample, shown, table
+from bench.stores import Subject, disk_service, memory_service
+from bench.targets import ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+DEPTHS = (10, 50, 100, 200, 500, 100_000, 1_000_000)
+QUICK_DEPTHS = (10, 500, 2_000)
+LEVELS = ("none", "async", "written", "synced")
+READS = frozenset({"get", "stack", "list"})
+BEAM_DEPTH_MAX = 500
+# Ours -> the reference's name of it. Taking and listing the stack are one thing there: it copies the whole list.
+BEAM_OPS = {
+    "push": "push",
+    "pop1": "pop1",
+    "pop10": "pop10",
+    "fork": "fork",
+    "fork_first": "fork_first",
+    "checkpoint": "checkpoint",
+    "goto": "goto",
+    "goto_first": "goto_first",
+    "get": "get_call",
+    "get_table": "get_table",
+    "stack": "get_stack",
+}
+FLAT_LIMIT = 1.5
+Key = tuple[str, str]
+
+
+def works(subject: Subject) -> dict[str, Work]:
+    """Return every operation on a subject at its present depth."""
+    session, level = subject.session, subject.durability
+    kept = {} if level is None else {"durability": level}
+    names = map("checkpoint-{}-{}".format, count(subject.depth), count(1))
+    pop, goto, fork = partial(session.pop, **kept), partial(session.goto, **kept), partial(session.fork, **kept)
+
+    async def add(frames: int) -> None:
+        for _ in range(frames):
+            await session.push(user_input="more")
+        await subject.drain()
+
+    async def add_ten_each(calls: int) -> None:
+        await add(10 * calls)
+
+    async def take_back(frames: int) -> None:
+        await session.pop(frames)
+        await subject.drain()
+
+    async def back_to_main(_calls: int) -> None:
+        await session.goto("main")
+        await subject.drain()
+
+    async def drain(_calls: int) -> None:
+        await subject.drain()
+
+    async def listed() -> None:
+        list(await session.stack())
+
+    near = subject.head - 1
+    return {
+        "push": Work(subject.push, after=take_back),
+        "pop1": Work(partial(pop, 1), before=add, after=drain),
+        "pop10": Work(partial(pop, 10), before=add_ten_each, after=drain),
+        "fork": Work(partial(fork, near, user_input="idea"), after=back_to_main),
+        "fork_first": Work(partial(fork, subject.first, user_input="idea"), after=back_to_main),
+        "checkpoint": Work(lambda: session.checkpoint(next(names), **kept), after=drain),
+        "goto": Work(partial(goto, near), after=back_to_main),
+        "goto_first": Work(partial(goto, subject.first), after=back_to_main),
+        "get": Work(partial(session.get, near)),
+        "stack": Work(session.stack),
+        "list": Work(listed),
+    }
+
+
+def plan_of(op: str, level: str, depth: int, options: Options) -> Plan:
+    """Return how much of an operation to measure: less of what is slow or uses frames up."""
+    plan = options.plan
+    if op == "list":
+        batch = max(1, min(plan.batch, 10_000 // depth))
+        return Plan(batch, 3 if depth > BEAM_DEPTH_MAX else plan.batches, 0, min(plan.rounds, 2))
+    if level == "synced":
+        return options.pick(
+            Plan(batch=5, batches=4, singles=10, rounds=2), Plan(batch=2, batches=2, singles=2, rounds=1)
+        )
+    if op == "pop10":
+        return plan.of_batch(max(10, plan.batch // 5))
+    return plan
+
+
+def beam_turn(process: Beam, op: str, depth: int, plan: Plan, mode: str = "ets") -> Callable[[], Awaitable[Sample]]:
+    """Return the reference's turn at an operation."""
+    spare = plan.batch * {"pop1": 1, "pop10": 10}.get(op, 0)
+
+    async def turn() -> Sample:
+        return process.measure(BEAM_OPS[op], depth + spare, plan, mode)
+
+    return turn
+
+
+def floor_turns(op: str, plan: Plan) -> dict[Key, Callable[[], Awaitable[Sample]]]:
+    """Return the raw floor of an operation where it has one."""
+    if op == "push":
+        floor = PushFloor()
+        return {(FLOOR, "push"): partial(sample, Work(floor.push, after=floor.drain), plan)}
+    if op in {"get", "stack"}:
+        awaited = AwaitFloor()
+        call = partial(awaited.get, 1) if op == "get" else awaited.take
+        return {(FLOOR, "await"): partial(sample, Work(call), plan)}
+    return {}
+
+
+async def measure_depth(
+    depth: int, subjects: list[Subject], process: Beam | None, report: Report, options: Options
+) -> None:
+    """Grow all subjects to a depth and let all sides take turns at every operation."""
+    for subject in subjects:
+        await subject.grow(depth)
+    made = {subject.level: works(subject) for subject in subjects}
+    for op in next(iter(made.values())):
+        plan = plan_of(op, "async", depth, options)
+        sides = floor_turns(op, plan)
+        for level, work in made.items():
+            if op not in READS or level in {"none", "async"}:
+                sides[OURS, level] = partial(sample, work[op], plan_of(op, level, depth, options))
+        if process is not None and depth <= BEAM_DEPTH_MAX:
+            sides.update(beam_sides(process, op, depth, plan))
+        for (peer, variant), found in (await alternate(sides, plan.rounds)).items():
+            report.add(peer, op, variant, depth, found)
+
+
+def beam_sides(process: Beam, op: str, depth: int, plan: Plan) -> dict[Key, Callable[[], Awaitable[Sample]]]:
+    """Return the reference's sides of an operation; its disk task is measured once."""
+    sides: dict[Key, Callable[[], Awaitable[Sample]]] = {}
+    if op in BEAM_OPS:
+        sides[BEAM, "ets"] = beam_turn(process, op, depth, plan)
+    if op == "push" and depth == DEPTHS[0]:
+        sides[BEAM, "disk"] = beam_turn(process, op, depth, plan, "disk")
+    if op == "get":
+        sides[BEAM, "table"] = beam_turn(process, "get_table", depth, plan)
+    return sides
+
+
+async def measure(options: Options) -> Report:
+    """Measure everything in one run."""
+    report = Report("operations")
+    async with AsyncExitStack() as stack:
+        process, _ = stack.enter_context(beam())
+        memory = await stack.enter_async_context(memory_service())
+        disk = await stack.enter_async_context(disk_service(options))
+        subjects = [
+            Subject(await (memory if level == "none" else disk).session(f"at-{level}", create=True), level)
+            for level in LEVELS
+        ]
+        depths: tuple[int, ...] = options.pick(DEPTHS, QUICK_DEPTHS)
+        for depth in depths:
+            await measure_depth(depth, subjects, process, report, options)
+    judge(report, depths)
+    if process is None:
+        report.notes.append("elixir is not installed: nothing was measured on the BEAM")
+    return report
+
+
+def judge(report: Report, depths: tuple[int, ...]) -> None:
+    """Add the verdicts on the targets of this bench."""
+    for depth in (10, 500):
+        for op in BEAM_OPS:
+            factor = 1.0 if op == "push" else 0.8
+            ours, theirs = report.p50(OURS, op, "async", depth), report.p50(BEAM, op, "ets", depth)
+            report.judge(ratio(f"{op} at async, depth {depth} / the BEAM's", ours, theirs, at_most=factor))
+    ours = report.p50(OURS, "push", "async", 10)
+    report.judge(ratio("push at async / its floor", ours, report.p50(FLOOR, "push", "push", 10), at_most=2.5))
+    for op in ("get", "stack"):
+        ours = report.p50(OURS, op, "async", 10)
+        report.judge(ratio(f"{op} / an await", ours, report.p50(FLOOR, op, "await", 10), at_most=1.5))
+    written, disk = report.p50(OURS, "push", "written", 10), report.p50(BEAM, "push", "disk", 10)
+    report.judge(ratio("push at written / the BEAM's push with its disk task", written, disk, at_most=0.2))
+    deepest = depths[-1]
+    for op in (*BEAM_OPS, "list"):
+        if op not in {"list", "get_table"}:
+            deep, flat = report.p50(OURS, op, "async", deepest), report.p50(OURS, op, "async", 10)
+            report.judge(ratio(f"flat: {op} at depth {deepest:,} / at 10", deep, flat, at_most=FLAT_LIMIT))
+
+
+COLUMNS: tuple[Key, ...] = (
+    (FLOOR, "push"),
+    (FLOOR, "await"),
+    *((OURS, level) for level in LEVELS),
+    (BEAM, "ets"),
+    (BEAM, "table"),
+    (BEAM, "disk"),
+)
+
+
+def tables(report: Report) -> str:
+    """Return one table: a row for each operation and depth, p50 in microseconds, beside the figure to beat."""
+    rows: list[list[str]] = []
+    seen = dict.fromkeys((result.op, result.depth) for result in report.results)
+    for op, depth in sorted(seen, key=lambda key: (list(dict.fromkeys(op for op, _ in seen)).index(key[0]), key[1])):
+        figure = beam_p50_us("get_stack" if op == "stack" else op, depth)
+        cells = [shown(report.p50(peer, op, variant, depth)) for peer, variant in COLUMNS]
+        rows.append([op, f"{depth:,}", *cells, shown(figure.value if figure else None)])
+    header = ["op", "depth", *(f"{peer} {variant}" for peer, variant in COLUMNS), "to beat"]
+    return table("operations: p50 in us", header, rows)
+
+
+def run(options: Options) -> Report:
+    """Run this bench."""
+    return asyncio.run(measure(options))
