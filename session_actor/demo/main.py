@@ -1,0 +1,89 @@
+"""The demo from start to end: plan, feed and kill, compare, show."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .display import Progress, percentile, table
+from .parent import ChildFailed, Options, Outcome, Parent
+from .plan import read_plan
+from .verify import Verdict, verify
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+SAMPLE = Path(__file__).parents[1] / "data" / "sample_transcript.jsonl"
+
+
+def run_demo(transcript: Path, *, kills: int, seed: int, durability: str, keep: Path | None) -> int:
+    """Run the demo and print what it found.
+
+    Args:
+        transcript: the JSON lines to feed.
+        kills: how often the process is killed.
+        seed: makes the same kills again.
+        durability: the level at which every change is acknowledged.
+        keep: the folder for the session, which must not exist or be empty; None: a temporary one, removed afterwards.
+
+    Returns:
+        The exit code: 0, 1 when anything acknowledged at `written` or `synced` was lost or a field differs, 2 when the
+        demo could not run.
+    """
+    directory = keep or Path(tempfile.mkdtemp(prefix="session-actor-demo-"))
+    try:
+        return _run(Options(directory, transcript, durability, kills, seed))
+    except (OSError, ValueError, ChildFailed) as error:
+        print(f"the demo could not run: {error}", file=sys.stderr)
+        return 2
+    finally:
+        if keep is None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _run(options: Options) -> int:
+    if options.directory.exists() and any(options.directory.iterdir()):
+        raise ValueError(f"{options.directory} is not empty: give a new folder to --keep")
+    plan = asyncio.run(read_plan(options.transcript))
+    print(f"{options.transcript}: {len(plan.steps)} steps at durability {options.durability}, seed {options.seed}")
+    progress = Progress(len(plan.steps), options.kills)
+    try:
+        outcome = Parent(options, len(plan.steps), progress).run()
+    finally:
+        progress.close()
+    verdict = asyncio.run(verify(options.directory, plan, outcome))
+    _show(plan, outcome, verdict)
+    promised = options.durability != "async"
+    return 1 if verdict.differences or (promised and outcome.lost) else 0
+
+
+def _show(plan: Plan, outcome: Outcome, verdict: Verdict) -> None:
+    recoveries, pushes = outcome.recoveries_ms, outcome.pushes_us
+    rows = [
+        ("frames", f"{len(plan.frames):,}"),
+        ("kills (SIGKILL)", f"{outcome.kills}"),
+        ("acknowledged", f"{len(pushes):,} frames"),
+        ("lost", f"{len(outcome.lost)} of them"),
+        ("recovered", f"{_percent(verdict)} of {verdict.fields:,} fields"),
+        ("recovery time", f"p50 {percentile(recoveries, 0.5):.1f} ms   max {percentile(recoveries, 1):.1f} ms"),
+        ("push latency", f"p50 {percentile(pushes, 0.5):.0f} µs   p99 {percentile(pushes, 0.99):.0f} µs"),
+    ]
+    if plan.unreadable:
+        first = plan.unreadable[0]
+        rows.append(("lines not read", f"{len(plan.unreadable)}, the first at byte {first.offset:,}: {first.reason}"))
+    if plan.stray_results:
+        rows.append(("stray results", f"{plan.stray_results} left out: no call for them in the transcript"))
+    print(f"\n{table(rows)}\n\n{verdict.tree}\n")
+    for difference in verdict.differences[:10]:
+        print(f"differs: {difference}")
+
+
+def _percent(verdict: Verdict) -> str:
+    """Never round up to 100 what is not whole."""
+    if verdict.equal == verdict.fields:
+        return "100 %"
+    return f"{min(99.99, 100 * verdict.equal / verdict.fields):.2f} %"
