@@ -17,7 +17,8 @@ Layout. Every file is NDJSON; every line, headers included, ends in the same 19 
         birth   which creation of that id
         r       the journal line verbatim, without its LF
     watermark := {"w":4096,"p":"1c291ca3","sum":…}   a log line without a record
-    segment header := {"format":"session-actor-log","version":1,"number":7,"continues":{"segment":6,"offset":4096},"sum":…}
+    segment header := {"format":"session-actor-log","version":1,"number":7,"continues":{"segment":6,"offset":4096},
+                       "sum":…}
         continues   the segment whose synced part ends at offset, and which this one takes over from; absent: none
     journal header := {"format":"session-actor-journal","version":1,"session":"user-42","birth":"5e0f…","number":2,
                        "continues":{"seq":12,"sum":"9ae0daaf"},"sum":…}
@@ -121,7 +122,7 @@ def verify(line: bytes) -> bool:
 
 def close_line(body: bytes) -> tuple[bytes, str]:
     """Add the suffix to `body`; returns the line, LF included, and its sum."""
-    total = "%08x" % crc32(body)
+    total = f"{crc32(body):08x}"
     return b'%b,"sum":"%b"}\n' % (body, total.encode()), total
 
 

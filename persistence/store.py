@@ -103,7 +103,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
 
 
 class StoreHealth(msgspec.Struct, frozen=True):
-    """How the store is. Positions count the records of all sessions since it was opened: 1, 2, 3 …"""
+    """How the store is. Positions count the records of all sessions since it was opened."""
 
     appended_position: int
     written_position: int
@@ -183,7 +183,7 @@ class Store(Protocol):
         ...
 
     def reach(self, level: Level) -> None:
-        """Somebody waits for `level` of what was just appended: write at once if that is quick, else wake the writer."""
+        """Somebody waits for `level` of the last append: write at once if that is quick, else wake the writer."""
         ...
 
     @property

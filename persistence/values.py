@@ -22,14 +22,16 @@ import math
 import re
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Hashable
 from functools import lru_cache
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import msgspec
 import orjson
 
 from .errors import ValueNotStorable, ValueUnreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
 
 MAX_DEPTH: Final = 200
 """Lists and dicts may be nested this deep."""
@@ -49,8 +51,8 @@ _SHOWN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 def dumps(value: object) -> bytes:
     """Encode `value` as JSON on one line.
 
-    Takes None, bool, str, int, float, bytes, list and dict with str keys: these very types, since a tuple would come back
-    as a list and a subclass as its base. Raises `ValueNotStorable` with the place and the reason.
+    Takes None, bool, str, int, float, bytes, list and dict with str keys: these very types, since a tuple would come
+    back as a list and a subclass as its base. Raises `ValueNotStorable` with the place and the reason.
     """
     try:
         try:
@@ -87,15 +89,17 @@ class _Refused(Exception):
 def _tagged(value: object, depth: int, *, escaping: bool) -> object:
     kind = type(value)
     if kind is str:
-        return {"$esc": _escape(value)} if escaping and _SURROGATE.search(value) else value  # type: ignore[arg-type]
+        return {"$esc": _escape(text)} if escaping and _SURROGATE.search(text := cast("str", value)) else value
     if value is None or kind is bool:
         return value
     if kind is int:
-        return value if _INT_MIN <= value <= _INT_MAX else {"$int": hex(value)}  # type: ignore[operator,arg-type]
+        return value if _INT_MIN <= (number := cast("int", value)) <= _INT_MAX else {"$int": hex(number)}
     if kind is dict or kind is list:
         if depth >= MAX_DEPTH:
             raise _Refused(f"it is nested deeper than {MAX_DEPTH} levels, or contains itself")
-        return _tagged_dict(value, depth, escaping) if kind is dict else _tagged_list(value, depth, escaping)  # type: ignore[arg-type]
+        if kind is dict:
+            return _tagged_dict(cast("dict[object, object]", value), depth, escaping)
+        return _tagged_list(cast("list[object]", value), depth, escaping)
     return _tagged_other(value, kind)
 
 
@@ -103,7 +107,7 @@ def _tagged_list(items: list[object], depth: int, escaping: bool) -> list[object
     done: list[object] = []
     try:
         for item in items:
-            done.append(_tagged(item, depth + 1, escaping=escaping))
+            done.append(_tagged(item, depth + 1, escaping=escaping))  # noqa: PERF401 - its length names the culprit
     except _Refused as refused:
         refused.steps.append(f"[{len(done)}]")
         raise
@@ -124,7 +128,7 @@ def _tagged_dict(items: dict[object, object], depth: int, escaping: bool) -> dic
 
 def _tagged_key(key: object, escaping: bool) -> str:  # noqa: FBT001 - hot
     if type(key) is not str:
-        raise _Refused(f"a key must be a str, not {type(key).__name__}")
+        raise _Refused(f"a key must be a plain str, not {type(key).__name__}")
     if escaping and _SURROGATE.search(key):
         return f"$esc:{_escape(key)}"
     return f"${key}" if key[:1] == "$" else key
@@ -132,15 +136,25 @@ def _tagged_key(key: object, escaping: bool) -> str:  # noqa: FBT001 - hot
 
 def _tagged_other(value: object, kind: type) -> object:
     if kind is float:
-        return value if math.isfinite(cast("float", value)) else {"$float": _float_name(cast("float", value))}
+        number = cast("float", value)
+        return number if math.isfinite(number) else {"$float": _float_name(number)}
     if kind is bytes:
         return {"$b64": b64encode(cast("bytes", value)).decode()}
-    if isinstance(value, (str, int, float, bytes, list, dict)):
-        base = next(base for base in (str, int, float, bytes, list, dict) if isinstance(value, base))
-        raise _Refused(f"{kind.__name__} would come back as {base.__name__}: pass a plain {base.__name__}")
-    if isinstance(value, tuple):
-        raise _Refused(f"{kind.__name__} would come back as list: pass a list")
+    for base, becomes in _BASES:
+        if isinstance(value, base):
+            raise _Refused(f"{kind.__name__} would come back as {becomes}: pass a plain {becomes}")
     raise _Refused(f"{kind.__name__} is none of None, bool, str, int, float, bytes, list and dict")
+
+
+_BASES: Final = (
+    (str, "str"),
+    (int, "int"),
+    (float, "float"),
+    (bytes, "bytes"),
+    (list, "list"),
+    (tuple, "list"),
+    (dict, "dict"),
+)
 
 
 def _shown(key: object, index: int) -> str:
@@ -150,14 +164,15 @@ def _shown(key: object, index: int) -> str:
 
 def _untagged(value: object) -> object:
     if type(value) is list:
-        return [_untagged(item) for item in value]
+        return [_untagged(item) for item in cast("list[object]", value)]
     if type(value) is not dict:
         return value
-    if len(value) == 1:
-        ((key, content),) = value.items()
+    items = cast("dict[str, object]", value)
+    if len(items) == 1:
+        ((key, content),) = items.items()
         if key in _TAGS:
             return _read_tag(key, content)
-    return {_untagged_key(key): _untagged(item) for key, item in value.items()}
+    return {_untagged_key(key): _untagged(item) for key, item in items.items()}
 
 
 def _untagged_key(key: str) -> str:
@@ -196,7 +211,7 @@ def _float_name(value: float) -> str:
 
 def _float_named(name: str) -> float:
     if name[:4] == "nan:":
-        return cast("float", struct.unpack(">d", bytes.fromhex(name[4:]))[0])
+        return float(struct.unpack(">d", bytes.fromhex(name[4:]))[0])
     if name in {"nan", "inf", "-inf"}:
         return float(name)
     raise ValueError(name)
@@ -291,13 +306,17 @@ def _marked(value: object) -> object:
     return value
 
 
-def _unmarked(value: Any) -> Any:
+def _unmarked(value: object) -> object:
     if type(value) is list:
-        return [_unmarked(item) for item in value]
+        return [_unmarked(item) for item in cast("list[object]", value)]
     if type(value) is not dict:
         return value
-    if value.keys() == {"$esc"}:
-        return _unescape(value["$esc"])
-    if value.keys() == {"$raw"}:
-        return msgspec.Raw(value["$raw"].encode())
-    return {key: _unmarked(item) for key, item in value.items()}
+    items = cast("dict[str, object]", value)
+    if len(items) == 1:
+        ((key, content),) = items.items()
+        if key in _MARKS and type(content) is str:
+            return _MARKS[key](content)
+    return {key: _unmarked(item) for key, item in items.items()}
+
+
+_MARKS: Final[dict[str, Callable[[str], object]]] = {"$esc": _unescape, "$raw": lambda text: msgspec.Raw(text.encode())}

@@ -1,0 +1,296 @@
+"""The catalog: which sessions have journals, and up to which byte each journal is valid.
+
+It is the anchor of the journals: what it does not count is the rest of an unfinished cut. So a commit must be on the
+disk when it returns, and a damaged number must never be believed. SQLite commits with synchronous=FULL, and with its
+rollback journal truncated instead of deleted: the truncation is synced, whereas a deletion that a power loss undoes
+would roll a commit back. SQLite does not check its pages, so each row carries a CRC-32 of its fields.
+
+All methods are synchronous and may be called from any thread: one connection, one call at a time. They raise OSError
+when the disk refuses (the transaction is then rolled back), and `CatalogCorrupt` for damage.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import stat
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+import msgspec
+
+from .errors import CatalogCorrupt, StoreClosed, StoreVersionTooNew
+from .names import id_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+
+VERSION: Final = 1
+"""The catalog's version (PRAGMA user_version): the one that is written, and the newest that is read."""
+
+_SCHEMA: Final = (
+    """CREATE TABLE journals (
+        session BLOB PRIMARY KEY, birth TEXT NOT NULL, created_us INTEGER NOT NULL, journal INTEGER NOT NULL,
+        bytes INTEGER NOT NULL, seq INTEGER NOT NULL, sum TEXT NOT NULL, crc INTEGER NOT NULL, row_sum INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE tombstones (
+        session BLOB NOT NULL, birth TEXT NOT NULL, row_sum INTEGER NOT NULL, PRIMARY KEY (session, birth)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL, row_sum INTEGER NOT NULL) WITHOUT ROWID""",
+    f"PRAGMA user_version = {VERSION}",
+)
+_COLUMNS: Final = "session, birth, created_us, journal, bytes, seq, sum, crc, row_sum"
+_FIRST_LIVE: Final = "first_live_segment"
+_DISK_ERRORS: Final = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+    sqlite3.SQLITE_CANTOPEN: errno.EIO,
+    sqlite3.SQLITE_BUSY: errno.EBUSY,
+    sqlite3.SQLITE_LOCKED: errno.EBUSY,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+    sqlite3.SQLITE_NOMEM: errno.ENOMEM,
+}
+
+_Stored = tuple[bytes, str, int, int, int, int, str, int]
+
+
+class CatalogRow(msgspec.Struct, frozen=True):
+    """What the catalog knows of one session's journal."""
+
+    session: str
+    birth: str
+    created_us: int
+    """When the first record was made: microseconds since the epoch, UTC."""
+    journal: int
+    """Number of the newest journal file."""
+    bytes: int
+    """How many bytes of that file are valid."""
+    seq: int
+    """The last record in it."""
+    sum: str
+    """That record's sum."""
+    crc: int
+    """CRC-32 of all valid bytes."""
+
+
+class Catalog:
+    """The catalog of one store."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """`path`: the database file."""
+        self._path = Path(path)
+        self._connection: sqlite3.Connection | None = None
+        self._mutex = threading.Lock()
+
+    def open(self, *, create: bool) -> None:
+        """Open the file. `create`: make it when it is missing or empty; otherwise that is damage.
+
+        Raises `CatalogCorrupt`, `StoreVersionTooNew` (the file stays untouched), OSError.
+        """
+        self._prepare_file(create=create)
+        with self._mutex, self._translated():
+            connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+            try:
+                self._set_up(connection, create=create)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+
+    def close(self) -> None:
+        """Close the file; again: no effect."""
+        with self._mutex:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def get(self, session: str) -> CatalogRow | None:
+        """What is known of `session`; None when it has no journal."""
+        with self._reading() as connection:
+            query = f"SELECT {_COLUMNS} FROM journals WHERE session = ?"  # noqa: S608 - a constant
+            found = connection.execute(query, (id_bytes(session),)).fetchone()
+            return None if found is None else self._row(found)
+
+    def rows(self, prefix: str = "", after: str | None = None, limit: int = 1000) -> list[CatalogRow]:
+        """At most `limit` rows of sessions whose id starts with `prefix` and comes behind `after`, in order of ids."""
+        start = id_bytes(prefix)
+        behind = id_bytes(after) if after is not None else b""
+        query = f"SELECT {_COLUMNS} FROM journals WHERE session >= ? AND session > ?"  # noqa: S608 - a constant
+        arguments: list[bytes | int] = [start, behind]
+        if start:  # UTF-8 has no byte 0xff, so its last byte can be raised
+            query += " AND session < ?"
+            arguments.append(start[:-1] + bytes([start[-1] + 1]))
+        arguments.append(limit)
+        with self._reading() as connection:
+            return [self._row(found) for found in connection.execute(query + " ORDER BY session LIMIT ?", arguments)]
+
+    def first_live_segment(self) -> int:
+        """The oldest log segment that is not cut yet; 1 in a new catalog."""
+        with self._reading() as connection:
+            query = "SELECT name, value, row_sum FROM numbers WHERE name = ?"
+            found = connection.execute(query, (_FIRST_LIVE,)).fetchone()
+            if found is None or found[2] != _number_sum(found[0], found[1]):
+                raise CatalogCorrupt(str(self._path), f"its {_FIRST_LIVE} is missing or fails its sum")
+            return int(found[1])
+
+    def dead_births(self, session: str) -> frozenset[str]:
+        """The births of `session` that were deleted."""
+        key = id_bytes(session)
+        with self._reading() as connection:
+            query = "SELECT birth, row_sum FROM tombstones WHERE session = ?"
+            return frozenset(self._dead(key, birth, total) for birth, total in connection.execute(query, (key,)))
+
+    def deleted(self, session: str) -> bool:
+        """Whether `session` was deleted and has had no journal since."""
+        return bool(self.dead_births(session)) and self.get(session) is None
+
+    def commit_cut(self, rows: Iterable[CatalogRow], dead: Iterable[tuple[str, str]], first_live_segment: int) -> None:
+        """Record a cut in one transaction; it is on the disk when this returns.
+
+        `rows`: the new state of each journal that grew. `dead`: (session, birth) of what was deleted: such a birth
+        loses its row and never gets one again. `first_live_segment`: the oldest segment that is still needed.
+        """
+        with self._writing() as connection:
+            for row in rows:
+                _upsert(connection, row)
+            for session, birth in dead:
+                _bury(connection, id_bytes(session), birth)
+            _set_number(connection, _FIRST_LIVE, first_live_segment)
+
+    def check(self) -> None:
+        """Read everything once, which takes longer the more sessions there are.
+
+        Raises `CatalogCorrupt` for the first damage found.
+        """
+        with self._reading() as connection:
+            verdict = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != ("ok",):
+                raise CatalogCorrupt(str(self._path), "its pages are inconsistent")
+            for found in connection.execute(f"SELECT {_COLUMNS} FROM journals"):  # noqa: S608 - a constant
+                self._row(found)
+            for session, birth, total in connection.execute("SELECT session, birth, row_sum FROM tombstones"):
+                self._dead(session, birth, total)
+        self.first_live_segment()
+
+    # --- opening ------------------------------------------------------------------------------------------------------
+
+    def _prepare_file(self, *, create: bool) -> None:
+        """Make the file private before SQLite does, and let nothing but a plain file through."""
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_CREAT if create else 0)
+        try:
+            fd = os.open(self._path, flags, 0o600)
+        except FileNotFoundError:
+            raise CatalogCorrupt(str(self._path), "it is missing") from None
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise CatalogCorrupt(str(self._path), "it is not a plain file")
+        finally:
+            os.close(fd)
+
+    def _set_up(self, connection: sqlite3.Connection, *, create: bool) -> None:
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        if version > VERSION:
+            raise StoreVersionTooNew(str(self._path), f"catalog version {version}", f"versions up to {VERSION}")
+        connection.execute("PRAGMA journal_mode = TRUNCATE")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = 1")  # macOS: a sync that reaches the disk
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if create and version == 0 and tables == 0:
+            with _transaction(connection):
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+                _set_number(connection, _FIRST_LIVE, 1)
+        elif version != VERSION:
+            raise CatalogCorrupt(str(self._path), "it holds no catalog")
+
+    # --- access -------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Generator[sqlite3.Connection]:
+        with self._mutex, self._translated():
+            if self._connection is None:
+                raise StoreClosed(f"the catalog {self._path} is not open")
+            yield self._connection
+
+    @contextmanager
+    def _writing(self) -> Generator[sqlite3.Connection]:
+        with self._reading() as connection, _transaction(connection):
+            yield connection
+
+    @contextmanager
+    def _translated(self) -> Generator[None]:
+        """Turn SQLite's errors into OSError where the disk refused, and into `CatalogCorrupt` otherwise."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            if code in _DISK_ERRORS:
+                raise OSError(_DISK_ERRORS[code], f"the catalog: {error}", str(self._path)) from error
+            raise CatalogCorrupt(str(self._path), f"SQLite says: {error}") from error
+
+    def _row(self, found: tuple[bytes, str, int, int, int, int, str, int, int]) -> CatalogRow:
+        *fields, row_sum = found
+        stored: _Stored = tuple(fields)  # type: ignore[assignment]
+        if _journal_sum(stored) != row_sum:
+            raise CatalogCorrupt(str(self._path), "a row fails its sum")
+        return CatalogRow(stored[0].decode("utf-8", "surrogatepass"), *stored[1:])
+
+    def _dead(self, session: bytes, birth: str, row_sum: int) -> str:
+        if _tombstone_sum(session, birth) != row_sum:
+            raise CatalogCorrupt(str(self._path), "a tombstone fails its sum")
+        return birth
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Generator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _upsert(connection: sqlite3.Connection, row: CatalogRow) -> None:
+    stored = (id_bytes(row.session), row.birth, row.created_us, row.journal, row.bytes, row.seq, row.sum, row.crc)
+    if connection.execute("SELECT 1 FROM tombstones WHERE session = ? AND birth = ?", stored[:2]).fetchone() is None:
+        connection.execute(
+            f"INSERT OR REPLACE INTO journals ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
+            (*stored, _journal_sum(stored)),
+        )
+
+
+def _bury(connection: sqlite3.Connection, session: bytes, birth: str) -> None:
+    connection.execute("DELETE FROM journals WHERE session = ? AND birth = ?", (session, birth))
+    connection.execute(
+        "INSERT OR REPLACE INTO tombstones (session, birth, row_sum) VALUES (?, ?, ?)",
+        (session, birth, _tombstone_sum(session, birth)),
+    )
+
+
+def _set_number(connection: sqlite3.Connection, name: str, value: int) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO numbers (name, value, row_sum) VALUES (?, ?, ?)",
+        (name, value, _number_sum(name, value)),
+    )
+
+
+def _journal_sum(stored: _Stored) -> int:
+    session, birth, created_us, journal, size, seq, total, crc = stored
+    numbers = b"%d %d %d %d %d" % (created_us, journal, size, seq, crc)
+    return crc32(b"%d %b %b %b %b" % (len(session), session, birth.encode(), numbers, total.encode()))
+
+
+def _tombstone_sum(session: bytes, birth: str) -> int:
+    return crc32(b"%d %b %b" % (len(session), session, birth.encode()))
+
+
+def _number_sum(name: str, value: int) -> int:
+    return crc32(b"%b %d" % (name.encode(), value))
