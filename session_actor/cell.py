@@ -1,0 +1,136 @@
+"""What all handles of one session share, whatever incarnation serves it: the way to its server, and the published views."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .service_errors import SessionDeleted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from session_actor.persistence import Lease, RecoveryReport
+    from session_actor.supervisors import PendingReply, ServerRef, SupervisorError
+
+    from .frames import Frame
+    from .stack import Stack
+    from .state import State
+
+NOTHING: Sequence[Frame | None] = ()
+
+
+class Home(Protocol):
+    """What a cell needs of the service it belongs to."""
+
+    def wake(self, cell: Cell) -> ServerRef:
+        """Start the session's server; its mailbox accepts at once."""
+        ...
+
+    def explain(self, cell: Cell, error: SupervisorError) -> Exception:
+        """The package's own error for what the server answered."""
+        ...
+
+
+class Dormant:
+    """Stands for the server of a session that is not loaded: the first message brings the session back."""
+
+    __slots__ = ("_cell",)
+
+    def __init__(self, cell: Cell) -> None:
+        """Only refers to the cell: most sessions of a store are dormant."""
+        self._cell = cell
+
+    def dispatch(self, message: Any, timeout_s: float | None = 5.0) -> Any | PendingReply[Any]:
+        """Start the session and put `message` into its new mailbox; raises what `Home.wake` raises."""
+        return self._cell.server_ref().dispatch(message, timeout_s)
+
+    async def started(self) -> None:
+        """Start the session and wait until it is loaded."""
+        await self._cell.server_ref().started()
+
+
+class Cell:
+    """One session as its handles see it.
+
+    Handles read `frames` and `stacks` directly, as readers of an ETS table do. They are empty while no incarnation has
+    published its state (not loaded, crashed, deleted); a reader that misses then waits in `ready`.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_home",
+        "child_id",
+        "deleted",
+        "exchange_lock",
+        "frames",
+        "id",
+        "lease",
+        "recovery",
+        "ref",
+        "served",
+        "stacks",
+        "state",
+        "tick",
+        "used",
+    )
+
+    def __init__(self, session_id: str, home: Home, tick: Callable[[], int]) -> None:
+        """A session that is not loaded. `tick` counts uses, for all sessions of the service together."""
+        self.id = session_id
+        self._home = home
+        self.ref: ServerRef | Dormant = Dormant(self)
+        self.child_id: object = None
+        self.frames: Sequence[Frame | None] = NOTHING
+        self.stacks: dict[str | None, Stack] = {}
+        self.state: State | None = None
+        self.lease: Lease | None = None
+        self.recovery: RecoveryReport | None = None
+        self.exchange_lock: asyncio.Lock | None = None
+        self.deleted = False
+        self.served = False
+        self.tick = tick
+        self.used = 0
+
+    def server_ref(self) -> ServerRef:
+        """The session's server, started when it is not."""
+        ref = self.ref
+        return self._home.wake(self) if isinstance(ref, Dormant) else ref
+
+    def rest(self) -> None:
+        """The session is not loaded any more: the next message brings it back."""
+        self.withdraw()
+        self.ref = Dormant(self)
+
+    def explain(self, error: SupervisorError) -> Exception:
+        """The package's own error for what the server answered, a new one for each caller."""
+        return self._home.explain(self, error)
+
+    def publish(self, state: State, lease: Lease, recovery: RecoveryReport) -> None:
+        """Let readers see the state of a session that is loaded."""
+        self.served = True
+        self.lease = lease
+        self.recovery = recovery
+        self.state = state
+        self.frames = state.table.frames
+        self.stacks.clear()
+
+    def withdraw(self) -> None:
+        """Let readers wait for the next incarnation: this one's state cannot be trusted, or is gone."""
+        self.state = None
+        self.frames = NOTHING
+        self.stacks.clear()
+
+    async def ready(self, timeout_s: float | None) -> State:
+        """The published state; loads the session when needed, and waits out a restart.
+
+        Raises SessionDeleted, what loading raises, and TimeoutError after `timeout_s` seconds (None: no limit).
+        """
+        async with asyncio.timeout(timeout_s):
+            while (state := self.state) is None:
+                if self.deleted:
+                    raise SessionDeleted(self.id)
+                await self.ref.started()
+                if self.state is None:
+                    await asyncio.sleep(0)  # crashed since; its restart is decided in the next turn of the loop
+        return state

@@ -1,0 +1,331 @@
+"""The changing half of a session's handle: each method sends one typed message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from session_actor.supervisors import PendingReply, SupervisorError
+
+from .commands import (
+    AddAssistant,
+    AddToolResult,
+    AddUser,
+    Checkpoint,
+    Configure,
+    DeleteBranch,
+    DeleteCheckpoint,
+    Fork,
+    Goto,
+    HoldCall,
+    Pop,
+    Push,
+    RenameBranch,
+    RenameCheckpoint,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+    from typing import Any, TypeAlias
+
+    from session_actor.persistence import Level
+    from session_actor.supervisors import Call
+
+    from .blocks import Block, CallRef, ToolCall
+    from .cell import Cell
+    from .commands import Unit
+    from .frames import Frame, Tool, Turn, Usage
+
+    Content: TypeAlias = str | Sequence[Block]
+    Target: TypeAlias = int | Frame | str
+
+Reply = TypeVar("Reply")
+
+
+class Changes:
+    """What changes a session. The last four arguments are the same everywhere:
+
+    `durability`: reply when this level is reached; None: the service's default.
+    `timeout_s`: how long to wait for the reply, the wait in the mailbox included [seconds]; None: no limit. When it
+    runs out (`CallTimeout`) the outcome is unknown: the change may still come; retry with the same `key`.
+    `key`: a retry with the same key and arguments gets the first reply and changes nothing (`KeyConflict` for other
+    arguments); the last 1,024 keys of a session are known.
+    `expect_head`: `HeadMoved`, and nothing changed, unless the head is this frame id (0: an empty stack).
+
+    Awaiting any of them puts its message into the mailbox, or runs it, before anything can suspend or cancel;
+    cancelling the wait afterwards gives up the reply, never the record. All may raise, with nothing changed:
+    `SessionEnded`, `SessionDeleted`, `SessionQuarantined`, `BacklogFull`, `StoreDegraded`, `LevelUnreachable`,
+    `MailboxFull`, `ServiceClosed`, `ServiceDown`; and `NotDurable` when the change is applied and queued, but the disk
+    refused the level; `SessionCrashed` when the session crashed over this message.
+    """
+
+    __slots__ = ("_cell", "_on")
+
+    _cell: Cell
+    _on: str | None
+
+    async def send(self, command: Call[Reply], timeout_s: float | None = 5.0) -> Reply:
+        """Send a typed message (`Push(…)`, `Pop(…)`) as all the methods below do, and return the reply.
+
+        A session that is not loaded is started by it.
+        """
+        cell = self._cell
+        cell.used = cell.tick()
+        try:
+            reply = cell.ref.dispatch(command, timeout_s)
+            if type(reply) is PendingReply:
+                reply = await reply.wait_keeping()
+        except SupervisorError as error:
+            raise cell.explain(error) from None
+        return reply
+
+    def push(
+        self,
+        user_input: str = "",
+        assistant_output: str = "",
+        *,
+        assumptions: Sequence[str] = (),
+        decisions: Sequence[str] = (),
+        turns: Sequence[Turn] | None = None,
+        pinned: bool = False,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> Coroutine[Any, Any, Frame]:
+        """Put one frame onto the stack, and return it.
+
+        Without `turns` the two texts become a user and an assistant turn; with `turns` (also none: `()`) they are
+        summaries beside them. A push on a detached head makes the branch `b<frame id>` and attaches it.
+        Raises InvalidInput or ValueNotStorable for what cannot be kept, RecordTooLarge over 64 MB.
+        """
+        return self.send(
+            Push(
+                user_input,
+                assistant_output,
+                assumptions,
+                decisions,
+                turns,
+                pinned,
+                on=self._on,
+                durability=durability,
+                key=key,
+                expect_head=expect_head,
+            ),
+            timeout_s,
+        )
+
+    def add_user(
+        self,
+        content: Content,
+        *,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> Coroutine[Any, Any, Frame]:
+        """Add a user turn (a text, or blocks) as one frame, and return it. Raises as `push` does."""
+        command = AddUser(content, on=self._on, durability=durability, key=key, expect_head=expect_head)
+        return self.send(command, timeout_s)
+
+    def add_assistant(
+        self,
+        content: Content = "",
+        *,
+        tool_calls: Sequence[ToolCall] = (),
+        usage: Usage | None = None,
+        model: str | None = None,
+        dialect: str | None = None,
+        stop_reason: str | None = None,
+        assumptions: Sequence[str] = (),
+        decisions: Sequence[str] = (),
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> Coroutine[Any, Any, Frame]:
+        """Add an assistant turn as one frame, and return it; `tool_calls` follow the content.
+
+        `usage`: what the provider charged; None: unknown. Raises as `push` does.
+        """
+        command = AddAssistant(
+            content,
+            tool_calls,
+            usage,
+            model,
+            dialect,
+            stop_reason,
+            assumptions,
+            decisions,
+            on=self._on,
+            durability=durability,
+            key=key,
+            expect_head=expect_head,
+        )
+        return self.send(command, timeout_s)
+
+    def add_tool_result(
+        self,
+        call: str | CallRef,
+        content: Content,
+        *,
+        is_error: bool = False,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> Coroutine[Any, Any, Frame]:
+        """Answer an open tool call, named by its ref or by the provider's call id, and return the result's frame.
+
+        The same result again returns the first one's frame. Raises UnknownCall for a call that is not on the path,
+        CallAlreadyAnswered for another result, AmbiguousCall when a call id names several open calls; else as `push`.
+        """
+        command = AddToolResult(
+            call, content, is_error, on=self._on, durability=durability, key=key, expect_head=expect_head
+        )
+        return self.send(command, timeout_s)
+
+    def hold_call(
+        self,
+        call: str | CallRef,
+        reason: str = "approval",
+        *,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> Coroutine[Any, Any, Frame]:
+        """Mark an open call as held (for a human's approval, say) and return the frame that says so.
+
+        A result ends the hold, and so does going back to before it. Raises UnknownCall, CallAlreadyAnswered.
+        """
+        command = HoldCall(call, reason, on=self._on, durability=durability, key=key, expect_head=expect_head)
+        return self.send(command, timeout_s)
+
+    def configure(
+        self,
+        *,
+        system: str | None = None,
+        tools: Sequence[Tool] | None = None,
+        model: str | None = None,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> Coroutine[Any, Any, Frame]:
+        """Set the instructions from here on, as a frame of the stack: goto and fork restore those of their time.
+
+        What is None stays as it was; `""` and `()` mean none. Raises as `push` does.
+        """
+        command = Configure(
+            system, tools, model, on=self._on, durability=durability, key=key, expect_head=expect_head
+        )
+        return self.send(command, timeout_s)
+
+    def pop(
+        self,
+        n: int = 1,
+        *,
+        unit: Unit = "frame",
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> Coroutine[Any, Any, list[Frame]]:
+        """Take at most `n` frames, steps or exchanges off the stack, and return their frames, newest first.
+
+        `[]` on an empty stack. Moves this branch only; popped frames stay readable by id. Raises InvalidInput (n < 1).
+        """
+        command = Pop(n, unit, on=self._on, durability=durability, key=key, expect_head=expect_head)
+        return self.send(command, timeout_s)
+
+    def goto(
+        self,
+        target: Target,
+        *,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> Coroutine[Any, Any, Frame | None]:
+        """Move the head to a branch (attaching it), or to a checkpoint or frame (detached); return the frame there.
+
+        None: an empty branch. Raises FrameNotFound, NameNotFound; InvalidInput on the handle of one branch.
+        """
+        command = Goto(target, on=self._on, durability=durability, key=key, expect_head=expect_head)
+        return self.send(command, timeout_s)
+
+    def fork(
+        self,
+        frame: Target | None = None,
+        *,
+        branch: str | None = None,
+        user_input: str = "",
+        assistant_output: str = "",
+        assumptions: Sequence[str] = (),
+        decisions: Sequence[str] = (),
+        turns: Sequence[Turn] | None = None,
+        pinned: bool = False,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> Coroutine[Any, Any, Frame]:
+        """Start a branch at `frame` (None: the head) and attach it; the old branch stays where it was.
+
+        With any of the push fields the new branch starts with one frame of them, whose parent and `forked_from` are
+        `frame`; it is returned. Without, only the branch is made, and `frame` is returned. `branch` None: a name is
+        made, `b<frame id>`. Raises FrameNotFound, NameTaken; else as `push`.
+        """
+        command = Fork(
+            frame,
+            branch,
+            user_input,
+            assistant_output,
+            assumptions,
+            decisions,
+            turns,
+            pinned,
+            on=self._on,
+            durability=durability,
+            key=key,
+            expect_head=expect_head,
+        )
+        return self.send(command, timeout_s)
+
+    def checkpoint(
+        self,
+        name: str,
+        frame: Target | None = None,
+        *,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> Coroutine[Any, Any, Frame]:
+        """Name `frame` (None: the head) for good, and return it. Raises NameTaken, FrameNotFound, EmptyStack."""
+        command = Checkpoint(name, frame, on=self._on, durability=durability, key=key, expect_head=expect_head)
+        return self.send(command, timeout_s)
+
+    def rename_branch(
+        self, name: str, new: str, *, durability: Level | None = None, timeout_s: float | None = 5.0, key: str | None = None
+    ) -> Coroutine[Any, Any, None]:
+        """Give a branch another name. Raises NameNotFound, NameTaken."""
+        return self.send(RenameBranch(name, new, durability=durability, key=key), timeout_s)
+
+    def delete_branch(
+        self, name: str, *, durability: Level | None = None, timeout_s: float | None = 5.0, key: str | None = None
+    ) -> Coroutine[Any, Any, None]:
+        """Forget a branch; its frames stay readable by id. Raises NameNotFound, and BranchInUse for the attached one."""
+        return self.send(DeleteBranch(name, durability=durability, key=key), timeout_s)
+
+    def rename_checkpoint(
+        self, name: str, new: str, *, durability: Level | None = None, timeout_s: float | None = 5.0, key: str | None = None
+    ) -> Coroutine[Any, Any, None]:
+        """Give a checkpoint another name. Raises NameNotFound, NameTaken."""
+        return self.send(RenameCheckpoint(name, new, durability=durability, key=key), timeout_s)
+
+    def delete_checkpoint(
+        self, name: str, *, durability: Level | None = None, timeout_s: float | None = 5.0, key: str | None = None
+    ) -> Coroutine[Any, Any, None]:
+        """Forget a checkpoint; its frame stays. Raises NameNotFound."""
+        return self.send(DeleteCheckpoint(name, durability=durability, key=key), timeout_s)

@@ -1,0 +1,62 @@
+"""One exchange at a time: a lock around a user turn, its model calls and its tool results."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from .service_errors import SessionBusy
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class HasExchangeLock(Protocol):
+    """What an exchange needs of its session: the id, and a place for the lock that all its handles share."""
+
+    id: str
+    exchange_lock: asyncio.Lock | None
+
+
+class Exchange:
+    """`async with session.exchange():`, held by one task of this process at a time.
+
+    It is advice between the embedder's own tasks, not a bar: changes without it still work, in mailbox order.
+    """
+
+    __slots__ = ("_lock", "_owner", "_wait_s")
+
+    def __init__(self, owner: HasExchangeLock, wait_s: float | None) -> None:
+        """Prepare to enter; `wait_s` is how long to wait for another exchange to end [seconds], None: not at all."""
+        if wait_s is not None and not wait_s >= 0:
+            message = f"exchange(wait_s={wait_s!r}): give a number of seconds >= 0, or None not to wait."
+            raise ValueError(message)
+        self._owner = owner
+        self._wait_s = wait_s
+        self._lock: asyncio.Lock | None = None
+
+    async def __aenter__(self) -> None:
+        """Enter, in order of arrival.
+
+        Raises SessionBusy when another exchange is running and does not end within `wait_s`.
+        Cancelling gives up the wait and leaves the running exchange alone.
+        """
+        lock = self._owner.exchange_lock
+        if lock is None:
+            lock = self._owner.exchange_lock = asyncio.Lock()
+        if lock.locked() and not self._wait_s:
+            raise SessionBusy(self._owner.id)
+        try:
+            async with asyncio.timeout(self._wait_s):
+                await lock.acquire()
+        except TimeoutError:
+            raise SessionBusy(self._owner.id) from None
+        self._lock = lock
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Leave, and let the next one in, whatever happened inside."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None

@@ -1,0 +1,271 @@
+"""All sessions of a service: how each comes alive, goes to rest, and is told apart from the others."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
+
+from session_actor.persistence import Level, LevelUnreachable, PersistenceError, Store
+from session_actor.supervisors import (
+    Backoff,
+    ChildSpec,
+    DynamicSupervisor,
+    InitFailed,
+    Intensity,
+    MailboxSpec,
+    ServerCrashed,
+    ServerDown,
+    ServerKilled,
+    ServerQuarantined,
+    ServerRef,
+    ServerStopped,
+    SupervisorError,
+)
+
+from .cell import Cell, Dormant
+from .errors import SessionActorError, translate
+from .recency import Recency
+from .service_errors import ServiceClosed, SessionCrashed, SessionDeleted, SessionNotFound, SessionQuarantined
+from .session import Birth, Passivate, SessionServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from session_actor.supervisors import Event
+
+    from .state import State
+
+_SWEEPS_PER_TIMEOUT: Final = 8
+_SWEEP_S_MAX: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """How a service keeps its sessions; see `SessionService.open`."""
+
+    durability: Level
+    idle_timeout_s: float | None
+    max_live: int | None
+    mailbox_limit: int
+    intensity: Intensity
+    backoff: Backoff
+    shutdown_s: float
+
+
+class Population:
+    """The sessions of one service. Every session has at most one cell, and every cell at most one live server."""
+
+    def __init__(self, store: Store, options: SessionOptions, why_closed: Callable[[], SessionActorError | None]) -> None:
+        """`why_closed` tells why no session may be started, None: it may."""
+        self._store = store
+        self._options = options
+        self._why_closed = why_closed
+        self._cells: WeakValueDictionary[str, Cell] = WeakValueDictionary()
+        self._live: dict[object, Cell] = {}
+        self._tick = count(1).__next__
+        self._recency = Recency[Cell](lambda cell: cell.used if cell.child_id in self._live else None)
+        self._samples: list[tuple[float, int]] = []
+        self._crowded = asyncio.Event()
+        self._unload_level: Level = "written" if _promises(store, "written") else "async"
+        self.supervisor = DynamicSupervisor(
+            on_exhausted="quarantine",
+            intensity=options.intensity,
+            backoff=options.backoff,
+            on_event=self._on_event,
+            name="sessions",
+        )
+
+    # --- coming ---
+
+    def cell(self, session_id: str) -> Cell:
+        """The cell of this session, shared by all its handles."""
+        cell = self._cells.get(session_id)
+        if cell is None:
+            cell = self._cells[session_id] = Cell(session_id, self, self._tick)
+        return cell
+
+    def wake(self, cell: Cell, birth: Birth | None = None) -> ServerRef:
+        """Start the server of a dormant session; its mailbox accepts at once. `birth`: how to make it if it is new.
+
+        Raises ServiceClosed, ServiceDown, SessionDeleted.
+        """
+        closed = self._why_closed()
+        if closed is not None:
+            raise closed
+        if cell.deleted:
+            raise SessionDeleted(cell.id)
+        options = self._options
+        child_id = (cell.id, self._tick())
+        spec = ChildSpec(
+            child_id,
+            start=partial(SessionServer, cell, self._store, options.durability, birth),
+            restart="transient",
+            shutdown_s=options.shutdown_s,
+            mailbox=MailboxSpec(options.mailbox_limit, "block"),
+            drain=True,
+        )
+        ref = self.supervisor.spawn(spec)
+        cell.served = False
+        cell.child_id = child_id
+        cell.ref = ref
+        cell.used = self._tick()
+        self._live[child_id] = cell
+        self._recency.add(cell, cell.used)
+        if options.max_live is not None and len(self._live) > options.max_live:
+            self._crowded.set()
+        return ref
+
+    async def load(self, cell: Cell, birth: Birth | None, timeout_s: float | None) -> State:
+        """Wait until the session is loaded, making it if it is new and `birth` says how; return its state.
+
+        Raises what `Cell.ready` raises, explained. Somebody else's attempt that found no session is tried again with
+        our `birth`.
+        """
+        while (state := cell.state) is None:
+            ours = isinstance(cell.ref, Dormant)
+            if ours:
+                self.wake(cell, birth)
+            try:
+                await cell.ready(timeout_s)
+            except SupervisorError as error:
+                explained = self.explain(cell, error)
+                if ours or birth is None or not isinstance(explained, SessionNotFound):
+                    raise explained from None
+        return state
+
+    # --- going ---
+
+    @property
+    def live(self) -> int:
+        """How many sessions are loaded, loading, restarting or quarantined."""
+        return len(self._live)
+
+    def _on_event(self, event: Event) -> None:
+        if event.kind == "stopped":
+            cell = self._live.pop(event.id, None)
+            if cell is not None and cell.child_id == event.id:
+                cell.rest()
+
+    async def sweep_forever(self) -> None:
+        """Passivate what is idle, and the least recently used above `max_live`; one sweeper for all sessions."""
+        idle_timeout_s = self._options.idle_timeout_s
+        pause_s = None if idle_timeout_s is None else min(idle_timeout_s / _SWEEPS_PER_TIMEOUT, _SWEEP_S_MAX)
+        while True:
+            try:
+                async with asyncio.timeout(pause_s):
+                    await self._crowded.wait()
+            except TimeoutError:
+                pass
+            self._crowded.clear()
+            await self._sweep()
+
+    async def _sweep(self) -> None:
+        max_live = self._options.max_live
+        surplus = 0 if max_live is None else len(self._live) - max_live
+        kept = [cell for cell in self._take(surplus) if not await self._passivate(cell)]
+        for cell in kept:
+            self._recency.add(cell, cell.used)
+
+    def _take(self, surplus: int) -> list[Cell]:
+        taken: list[Cell] = []
+        idle_before = self._idle_before()
+        while (cell := self._recency.least(None if len(taken) < surplus else idle_before)) is not None:
+            taken.append(cell)
+        return taken
+
+    def _idle_before(self) -> int:
+        """The tick before which a last use is longer ago than the idle timeout; samples of (time, tick) tell it."""
+        idle_timeout_s = self._options.idle_timeout_s
+        if idle_timeout_s is None:
+            return 0
+        now = asyncio.get_running_loop().time()
+        samples = self._samples
+        samples.append((now, self._tick()))
+        idle_before = 0
+        while samples and samples[0][0] <= now - idle_timeout_s:
+            idle_before = samples.pop(0)[1]
+        return idle_before
+
+    async def _passivate(self, cell: Cell) -> bool:
+        state = cell.state
+        if state is None or isinstance(cell.ref, Dormant):
+            return False
+        seq = state.seq
+        try:
+            await self._store.flush(self._unload_level)
+            return bool(await cell.server_ref().call(Passivate(seq), timeout_s=1.0))
+        except (PersistenceError, SupervisorError):
+            return False  # a store in trouble, or a session that is ending or crashing: another sweep comes
+
+    # --- telling what happened ---
+
+    def explain(self, cell: Cell, error: SupervisorError) -> SessionActorError | SupervisorError:
+        """The error of this package for what a session's server answered; a new object for every caller."""
+        if isinstance(error, SessionActorError):
+            return error
+        if isinstance(error, InitFailed):
+            return self._explain_start(cell, error)
+        if isinstance(error, ServerCrashed):
+            return SessionCrashed(cell.id)
+        if isinstance(error, ServerQuarantined):
+            return SessionQuarantined(cell.id)
+        if isinstance(error, ServerStopped | ServerKilled | ServerDown):
+            if cell.deleted:
+                return SessionDeleted(cell.id)
+            closed = self._why_closed()
+            if closed is not None:
+                return closed
+        return translate(error)
+
+    def _explain_start(self, cell: Cell, error: InitFailed) -> SessionActorError | SupervisorError:
+        cause = error.__cause__
+        if isinstance(cause, SessionActorError):
+            return _fresh(cause)
+        if isinstance(cause, PersistenceError):
+            return translate(cause)
+        return translate(error)
+
+    # --- quarantine and deletion ---
+
+    def quarantined(self) -> tuple[str, ...]:
+        """The ids of the sessions that kept crashing."""
+        return tuple(self._live[child_id].id for child_id in self.supervisor.quarantined())
+
+    def release(self, cell: Cell) -> None:
+        """Start a quarantined session again. Raises SessionNotFound when it is not in quarantine."""
+        if cell.child_id not in self.supervisor.quarantined():
+            raise SessionNotFound(cell.id)
+        self.supervisor.release(cell.child_id)
+
+    async def evict(self, cell: Cell) -> None:
+        """Take a quarantined session out of memory, so that it can be deleted."""
+        await self.supervisor.terminate_child(cell.child_id)
+
+    def forget(self, cell: Cell) -> None:
+        """A deleted session: its handles are dead, its id is free."""
+        cell.deleted = True
+        cell.withdraw()
+        if self._cells.get(cell.id) is cell:
+            del self._cells[cell.id]
+
+
+def _promises(store: Store, level: Level) -> bool:
+    try:
+        store.admit(level)
+    except LevelUnreachable:
+        return False
+    except PersistenceError:
+        return True
+    return True
+
+
+def _fresh(error: SessionActorError) -> SessionActorError:
+    """A copy without traceback: one object raised to many callers would collect the tracebacks of all."""
+    copy = type(error).__new__(type(error), *error.args)
+    copy.args = error.args
+    copy.__dict__.update(error.__dict__)
+    return copy

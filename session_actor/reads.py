@@ -1,0 +1,116 @@
+"""The reading half of a session's handle: straight from the published state, not through the mailbox."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from session_actor.supervisors import CallTimeout, SupervisorError
+
+from .errors import FrameUnknown, InvalidArgument
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from session_actor.persistence import RecoveryReport
+
+    from .cell import Cell
+    from .frames import Frame, Instructions, PendingCall
+    from .stack import Stack
+    from .state import State
+
+
+class Reads:
+    """What reads a session. A read sees memory (level `async`) and every change that was answered before it.
+
+    A session that is not loaded is loaded first, and a crashed one is waited for, at most `timeout_s` seconds
+    (None: no limit). All may then raise `SessionNotFound`, `SessionDeleted`, `SessionQuarantined`, `StoreCorrupt`,
+    `ServiceClosed`, `ServiceDown`, `CallTimeout`. Cancelling gives up the wait and nothing else.
+    """
+
+    __slots__ = ()
+
+    _cell: Cell
+    _on: str | None
+
+    async def _state(self, timeout_s: float | None) -> State:
+        state = self._cell.state
+        if state is None:
+            try:
+                state = await self._cell.ready(timeout_s)
+            except SupervisorError as error:
+                raise self._cell.explain(error) from None
+            except TimeoutError:
+                message = f"session {self._cell.id!r} was not loaded within {timeout_s} s; try again, see health()"
+                raise CallTimeout(message) from None
+        return state
+
+    async def get(self, frame_id: int, *, timeout_s: float | None = 5.0) -> Frame:
+        """The frame of this id: on any branch, and popped ones until they are pruned.
+
+        Raises FrameUnknown, and InvalidArgument for what is no id.
+        """
+        try:
+            frame = self._cell.frames[frame_id]
+            if frame is not None and frame_id > 0:
+                return frame
+        except (IndexError, TypeError):
+            pass
+        return await self._get(frame_id, timeout_s)
+
+    async def _get(self, frame_id: int, timeout_s: float | None) -> Frame:
+        if type(frame_id) is not int:
+            raise InvalidArgument("frame_id", f"must be an int, got {type(frame_id).__name__}")  # noqa: EM102
+        frame = (await self._state(timeout_s)).table.get(frame_id)
+        if frame is None:
+            raise FrameUnknown(frame_id)
+        return frame
+
+    async def stack(self, *, timeout_s: float | None = 5.0) -> Stack:
+        """The stack as a value that never changes: taking it costs O(1), listing it O(n) once. Raises BranchUnknown."""
+        try:
+            return self._cell.stacks[self._on]
+        except KeyError:
+            stack = (await self._state(timeout_s)).stack(self._on)
+            self._cell.stacks[self._on] = stack
+            return stack
+
+    async def branches(self, *, timeout_s: float | None = 5.0) -> dict[str, int | None]:
+        """Every branch and the frame id of its head (None: empty), as a dict of your own."""
+        return dict((await self._state(timeout_s)).branches)
+
+    async def checkpoints(self, *, timeout_s: float | None = 5.0) -> dict[str, int]:
+        """Every checkpoint and its frame id, as a dict of your own."""
+        return dict((await self._state(timeout_s)).checkpoints)
+
+    async def pending_calls(self, *, timeout_s: float | None = 5.0) -> list[PendingCall]:
+        """The tool calls on the path that wait for their result, oldest first, held ones too. Raises BranchUnknown."""
+        return (await self._state(timeout_s)).pending_calls(self._on)
+
+    async def instructions(self, *, timeout_s: float | None = 5.0) -> Instructions | None:
+        """System prompt, tools and model in force here; None before the first `configure`. Raises BranchUnknown."""
+        return (await self._state(timeout_s)).instructions(self._on)
+
+    async def head(self, *, timeout_s: float | None = 5.0) -> int | None:
+        """The id of the newest frame of this stack, None when it is empty. Raises BranchUnknown."""
+        return (await self._state(timeout_s)).head_of(self._on)
+
+    async def branch(self, *, timeout_s: float | None = 5.0) -> str | None:
+        """The branch that moves with the head; None: the head is detached."""
+        return self._on or (await self._state(timeout_s)).attached
+
+    async def metadata(self, *, timeout_s: float | None = 5.0) -> Any:
+        """What the session was created with, a value of your own; None: nothing."""
+        return (await self._state(timeout_s)).metadata
+
+    async def created_at(self, *, timeout_s: float | None = 5.0) -> datetime:
+        """When the session was made (aware, UTC, to the microsecond)."""
+        return (await self._state(timeout_s)).created_at
+
+    async def ended(self, *, timeout_s: float | None = 5.0) -> str | None:
+        """Why the session was ended; None: it goes on."""
+        return (await self._state(timeout_s)).ended
+
+    @property
+    def recovery(self) -> RecoveryReport | None:
+        """What was found when the session was last loaded; None: not loaded yet."""
+        return self._cell.recovery

@@ -1,0 +1,93 @@
+"""What a service or a session as a whole answers, beside the refusals of its state."""
+
+from __future__ import annotations
+
+from session_actor.supervisors import ServerCrashed, ServerQuarantined, ServerStopped
+
+from .errors import Refused, SessionActorError
+
+
+class SessionNotFound(SessionActorError):
+    """There is no session of this id."""
+
+    def __init__(self, session: str) -> None:
+        """`session`: the id."""
+        super().__init__(f"there is no session {session!r}; service.session({session!r}, create=True) makes it")
+        self.session = session
+
+
+class SessionExists(SessionActorError):
+    """A new session was to be made, and its id is taken."""
+
+    def __init__(self, session: str) -> None:
+        """`session`: the id."""
+        super().__init__(f"there is a session {session!r} already; choose another id, or delete that session first")
+        self.session = session
+
+
+class SessionDeleted(Refused):
+    """The session was deleted. This handle stays dead, even if the id is made again."""
+
+    def __init__(self, session: str) -> None:
+        """`session`: the id."""
+        super().__init__(f"session {session!r} was deleted; service.session(…, create=True) makes a new one of that id")
+        self.session = session
+
+
+class SessionBusy(SessionActorError):
+    """Another exchange is running on this session."""
+
+    def __init__(self, session: str) -> None:
+        """`session`: the id."""
+        super().__init__(
+            f"session {session!r} is in an exchange; answer the caller 'busy', or wait: exchange(wait_s=seconds)"
+        )
+        self.session = session
+
+
+class SessionFenced(Refused):
+    """Another owner has taken the session over; this process may not change it any more."""
+
+    def __init__(self, session: str) -> None:
+        """`session`: the id."""
+        super().__init__(f"session {session!r} belongs to another owner now; nothing was changed: do not retry here")
+        self.session = session
+
+
+class SessionCrashed(SessionActorError, ServerCrashed):
+    """The session crashed over this message, which is not run again; the session restarts from its store."""
+
+    def __init__(self, session: str) -> None:
+        """`session`: the id."""
+        super().__init__(
+            f"session {session!r} crashed over this message and restarts; read it again before you retry: "
+            "with a key= the retry is safe"
+        )
+        self.session = session
+
+
+class SessionQuarantined(SessionActorError, ServerQuarantined):
+    """The session crashed again and again and is set aside; the others go on."""
+
+    def __init__(self, session: str) -> None:
+        """`session`: the id."""
+        super().__init__(
+            f"session {session!r} kept crashing and is quarantined; mend the cause, then service.release({session!r})"
+        )
+        self.session = session
+
+
+class ServiceClosed(SessionActorError, ServerStopped):
+    """The service is closed, closing, or not yet open; nothing was changed."""
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__("the session service is not open; use it inside `async with SessionService.open(…) as service:`")
+
+
+class ServiceDown(SessionActorError):
+    """A part of the service kept crashing, and the service gave up; what was acknowledged is in the store."""
+
+    def __init__(self, why: str) -> None:
+        """`why`: what the service's supervisor says."""
+        super().__init__(f"the session service has given up ({why}); close it, mend the cause, open it again")

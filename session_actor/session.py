@@ -1,0 +1,247 @@
+"""The server of one session: it loads the state, and turns each command into one record."""
+
+from __future__ import annotations
+
+import asyncio
+from time import time_ns
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from session_actor.persistence import (
+    Fenced,
+    Lease,
+    Level,
+    LevelUnreachable,
+    PersistenceError,
+    SessionTombstoned,
+    SessionUnknown,
+    Store,
+    StoreDegraded,
+)
+from session_actor.supervisors import Call, ExitReason, GenServer, handles, statistics
+
+from .apply import apply
+from .commands import (
+    AddAssistant,
+    AddToolResult,
+    AddUser,
+    Checkpoint,
+    Command,
+    Configure,
+    DeleteBranch,
+    DeleteCheckpoint,
+    End,
+    Fork,
+    Goto,
+    HoldCall,
+    Pop,
+    Push,
+    RenameBranch,
+    RenameCheckpoint,
+)
+from .decide import Repeat, decide
+from .errors import ForkUnfinished, InvalidArgument, translate
+from .events import Event, decode_event
+from .outputs import OutputGate
+from .service_errors import SessionExists, SessionFenced, SessionNotFound
+from .state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .cell import Cell
+
+_RECORDS_PER_TURN: Final = 1_000
+"""How many records are applied between two turns of the loop: about 3 ms, so that others never wait 10 ms."""
+
+_OUTAGE_WAIT_S: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
+"""How long to wait for a store that cannot be read at present; the last one repeats."""
+
+
+class Flush(msgspec.Struct, Call[int], frozen=True, gc=False):
+    """Reply, with the newest seq, when everything before this message has reached `level`."""
+
+    level: Level
+
+
+class Passivate(msgspec.Struct, Call[bool], frozen=True, gc=False):
+    """Unload if nothing new came since the flush that covered `seq`; the reply says whether it did."""
+
+    seq: int
+
+
+class Delete(msgspec.Struct, Call[None], frozen=True, gc=False):
+    """Delete the session and end."""
+
+
+class Birth(msgspec.Struct, frozen=True):
+    """What makes a session that does not exist yet: its first events, and whether it must be new."""
+
+    events: tuple[Event, ...]
+    must_be_new: bool = False
+
+
+class SessionServer(GenServer):
+    """One incarnation of one session.
+
+    It owns the state; the cell publishes it to readers. A crash loses nothing: the next incarnation loads the
+    session from the store, which serves its own unwritten records.
+    """
+
+    __slots__ = ("_birth", "_cell", "_gate", "_lease", "_level", "_position", "_state", "_store")
+
+    def __init__(self, cell: Cell, store: Store, level: Level, birth: Birth | None) -> None:
+        """`level`: the service's default. `birth`: how to make the session when there is none; None: that is an error."""
+        super().__init__()
+        self._cell = cell
+        self._store = store
+        self._level: Level = level
+        self._birth = birth
+        self._gate = OutputGate(store, self.defer)
+        self._lease: Lease
+        self._state: State
+        self._position = 0
+
+    # --- life ---
+
+    async def init(self) -> None:
+        """Acquire the session, load it, and publish it.
+
+        Raises SessionNotFound, SessionDeleted's cause, damage as StoreCorrupt. A store outage is waited out.
+        """
+        for wait_s in _outage_waits():
+            try:
+                await self._load()
+            except (StoreDegraded, OSError):
+                await asyncio.sleep(wait_s)
+            except BaseException:
+                if not self._cell.served:  # the first start: there will be no other, but the next message may try again
+                    self._cell.rest()
+                raise
+            else:
+                return
+
+    async def _load(self) -> None:
+        store = self._store
+        try:
+            lease = await store.acquire(self._cell.id, create=self._birth is not None)
+        except (SessionUnknown, SessionTombstoned):
+            raise SessionNotFound(self._cell.id) from None
+        loaded = await store.load(lease)
+        state = State()
+        for count, record in enumerate(loaded.records, 1):
+            apply(state, decode_event(record.kind, record.data), record.seq, record.at_us)
+            if not count % _RECORDS_PER_TURN:
+                await asyncio.sleep(0)
+        self._lease = lease
+        self._state = state
+        self._position = store.health().appended_position
+        if self._birth is not None:
+            await self._be_born(self._birth)
+        if state.importing:
+            raise ForkUnfinished(self._cell.id)
+        self._cell.publish(state, lease, loaded.report)
+
+    async def _be_born(self, birth: Birth) -> None:
+        if not self._state.seq:
+            self._store.admit("async")
+            for event in birth.events:
+                self._record(event, 0)
+                await asyncio.sleep(0)  # a part of a long history may hold a megabyte
+        elif birth.must_be_new and not self._cell.served:
+            raise SessionExists(self._cell.id)
+
+    async def terminate(self, reason: ExitReason) -> None:
+        """Take the state from the readers, and give the session up unless it is coming back."""
+        del reason
+        if self._cell.state is self._state:  # else the next incarnation has already published its own
+            self._cell.withdraw()
+        self._store.release(self._lease)
+
+    def get_state(self) -> State:
+        """The session's state, for introspection; it must not be changed."""
+        return self._state
+
+    # --- changes ---
+
+    @handles(
+        Push, AddUser, AddAssistant, AddToolResult, HoldCall, Configure, Pop, Goto, Fork, Checkpoint,
+        RenameBranch, RenameCheckpoint, DeleteBranch, DeleteCheckpoint, End,
+    )  # fmt: skip
+    def change(self, command: Command) -> Any:
+        """One change in one step: admit, decide, apply, append; the reply leaves when its level is reached."""
+        level = command.durability or self._level
+        try:
+            self._store.admit(level)  # type: ignore[arg-type]  # checks the word itself
+        except PersistenceError as error:
+            raise translate(error) from None
+        decision = decide(self._state, command)
+        if type(decision) is Repeat:
+            reply = decision.reply
+        else:
+            event, weight = decision
+            reply = self._record(event, weight)
+        if level == "async":
+            return reply
+        return self._gate.release_at(level, self._position, reply)
+
+    def _record(self, event: Event, weight: int) -> Any:
+        state = self._state
+        lease = self._lease
+        seq = state.seq + 1
+        at_us = time_ns() // 1_000
+        try:
+            reply = apply(state, event, seq, at_us)
+            self._position = self._store.append(lease, seq, at_us, event.kind, event, weight)
+        except Fenced:
+            self._cell.withdraw()
+            self.stop_self("fenced")
+            raise SessionFenced(self._cell.id) from None
+        except BaseException:
+            self._cell.withdraw()
+            raise
+        stacks = self._cell.stacks
+        if stacks:
+            stacks.clear()
+        return reply
+
+    # --- the service's own messages ---
+
+    @handles(Flush)
+    def flush(self, message: Flush) -> Any:
+        """Reply when all records so far have reached the level."""
+        seq = self._state.seq
+        if message.level == "async":
+            return seq
+        return self._gate.release_at(message.level, self._position, seq)
+
+    @handles(Passivate)
+    def passivate(self, message: Passivate) -> bool:
+        """Unload, unless a change came after the flush, a message waits, or an exchange is open."""
+        cell = self._cell
+        lock = cell.exchange_lock
+        busy = self._state.seq != message.seq or statistics(self.ref).mailbox_length or (lock and lock.locked())
+        if busy or self._gate.holding:
+            return False
+        cell.rest()
+        self.stop_self()
+        return True
+
+    @handles(Delete)
+    async def delete(self, message: Delete) -> None:
+        """Delete the session's records; every handle is dead from here on."""
+        del message
+        try:
+            await self._store.delete(self._lease)
+        except PersistenceError as error:
+            raise translate(error) from None
+        self._cell.deleted = True
+        self._cell.withdraw()
+        self.stop_self()
+
+
+def _outage_waits() -> Iterable[float]:
+    yield from _OUTAGE_WAIT_S
+    while True:
+        yield _OUTAGE_WAIT_S[-1]
