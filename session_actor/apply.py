@@ -1,0 +1,273 @@
+"""The only code that changes a state: one record at a time, the same for a live and a recovering session.
+
+Each applier checks that the record fits before it changes anything, so that a raising `apply` leaves the state as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from .calls import open_after, still_held
+from .errors import ReplayError
+from .events import (
+    AnyEvent,
+    Branched,
+    Checkpointed,
+    Created,
+    Ended,
+    Event,
+    HistoryCopied,
+    HistorySealed,
+    Moved,
+    NameDeleted,
+    Popped,
+    Pushed,
+    Renamed,
+)
+from .frames import Frame
+from .keys import KeyEntry, answer_of
+from .state import State
+
+
+class _Misfit(Exception):  # noqa: N818 - becomes a ReplayError
+    """Why a record does not fit."""
+
+
+def apply(state: State, event: AnyEvent, seq: int, at_us: int) -> Any:
+    """Change `state` by `event`, which is record `seq` made at `at_us` (microseconds since the epoch, UTC).
+
+    Returns the reply of the command that decided it. Raises `ReplayError` when the record does not fit the state; then
+    nothing was changed.
+    """
+    try:
+        reply = _APPLIERS[type(event)](state, event, at_us)
+    except _Misfit as error:
+        raise ReplayError(event.kind, seq, str(error)) from None
+    if event.key is not None and event.args is not None:
+        state.keys.remember(event.key, KeyEntry(seq, event.args, answer_of(event)))
+    state.seq = seq
+    return reply
+
+
+def _created(state: State, event: Created, at_us: int) -> None:
+    if state.created_at_us is not None:
+        raise _Misfit("the session was already created")
+    state.session = event.session
+    state.created_at_us = at_us
+    state.raw_metadata = event.metadata
+    state.source = event.source
+    state.importing = event.source is not None
+
+
+def _pushed(state: State, event: Pushed, at_us: int) -> Frame:
+    if event.id < state.next_id:
+        raise _Misfit(f"the id {event.id} of its frame is not new")
+    new_branch, branch = event.new_branch, event.branch
+    if new_branch is not None:
+        _check_free(state, new_branch)
+    elif branch is not None:
+        _check_branch(state, branch)
+    frame = _frame(state, event, at_us)
+    _add(state, frame)
+    if new_branch is None:
+        _move(state, branch, frame.id)
+    else:
+        _make_branch(state, new_branch, frame.id, attach=event.attach)
+    return frame
+
+
+def _frame(state: State, event: Pushed, at_us: int) -> Frame:
+    """The frame of an event: what was pushed, and what follows from its parent."""
+    frame_id, parent_id, turns = event.id, event.parent, event.turns
+    parent = None
+    if parent_id is None:
+        depth, exchange, step, open_calls, in_force = 1, None, None, (), None
+    else:
+        parent = state.table.get(parent_id)
+        if parent is None:
+            raise _Misfit(f"there is no frame {parent_id}")
+        depth, exchange, step = parent.depth + 1, parent.exchange, parent.step
+        open_calls, in_force = parent.open_calls, parent.in_force
+    if turns is None:
+        if event.user_input:
+            exchange = frame_id
+        if event.assistant_output:
+            step = frame_id
+        if open_calls and (event.user_input or event.assistant_output):
+            open_calls = still_held(open_calls)
+    elif turns or event.holds:
+        roles = {turn.role for turn in turns}
+        exchange = frame_id if "user" in roles else exchange
+        step = frame_id if "assistant" in roles else step
+        open_calls = open_after(open_calls, frame_id, turns, event.holds)
+    return Frame(
+        frame_id,
+        parent_id,
+        depth,
+        at_us,
+        event.user_input,
+        event.assistant_output,
+        event.assumptions,
+        event.decisions,
+        turns,
+        event.forked_from,
+        event.pinned,
+        event.instructions,
+        event.holds,
+        event.instructions or in_force,
+        exchange,
+        step,
+        open_calls,
+    )
+
+
+def _add(state: State, frame: Frame) -> None:
+    state.table.add(frame)
+    state.next_id = frame.id + 1
+    if frame.given_turns:
+        state.calls.add(frame.id, frame.given_turns)
+
+
+def _popped(state: State, event: Popped, _at_us: int) -> list[Frame]:
+    if event.branch is not None:
+        _check_branch(state, event.branch)
+    head = state.head_of(event.branch)
+    if head != event.head:
+        raise _Misfit(f"the head is {head}, not {event.head}")
+    try:
+        frames = state.table.path(head, event.n)
+    except LookupError as error:
+        raise _Misfit(f"there is no frame {error}") from None
+    if len(frames) != event.n or (frames and frames[-1].parent != event.to):
+        raise _Misfit(f"frame {event.to} is not {event.n} below frame {head}")
+    _move(state, event.branch, event.to)
+    return frames
+
+
+def _moved(state: State, event: Moved, _at_us: int) -> Frame | None:
+    if event.branch is not None:
+        _check_branch(state, event.branch)
+        if state.branches[event.branch] != event.to:
+            raise _Misfit(f"branch {event.branch!r} is not at frame {event.to}")
+    frame = None if event.to is None else _existing(state, event.to)
+    state.attached = event.branch
+    state.head = event.to
+    return frame
+
+
+def _branched(state: State, event: Branched, _at_us: int) -> Frame:
+    _check_free(state, event.name)
+    frame = _existing(state, event.at)
+    _make_branch(state, event.name, event.at, attach=event.attach)
+    return frame
+
+
+def _checkpointed(state: State, event: Checkpointed, _at_us: int) -> Frame:
+    _check_free(state, event.name)
+    frame = _existing(state, event.frame)
+    state.checkpoints[event.name] = event.frame
+    return frame
+
+
+def _renamed(state: State, event: Renamed, _at_us: int) -> None:
+    _check_free(state, event.new)
+    if event.name in state.branches:
+        state.branches[event.new] = state.branches.pop(event.name)
+        if state.attached == event.name:
+            state.attached = event.new
+    elif event.name in state.checkpoints:
+        state.checkpoints[event.new] = state.checkpoints.pop(event.name)
+    else:
+        raise _Misfit(f"there is no name {event.name!r}")
+
+
+def _name_deleted(state: State, event: NameDeleted, _at_us: int) -> None:
+    if event.name == state.attached:
+        raise _Misfit(f"branch {event.name!r} is attached")
+    if event.name in state.branches:
+        del state.branches[event.name]
+    elif event.name in state.checkpoints:
+        del state.checkpoints[event.name]
+    else:
+        raise _Misfit(f"there is no name {event.name!r}")
+
+
+def _ended(state: State, event: Ended, _at_us: int) -> None:
+    state.ended = event.reason
+
+
+def _history_copied(state: State, event: HistoryCopied, _at_us: int) -> None:
+    before = state.next_id, len(state.table.frames)
+    try:
+        for copied in event.frames:
+            if copied.frame.id < state.next_id:
+                raise _Misfit(f"the id {copied.frame.id} of a frame is not new")
+            _add(state, _frame(state, copied.frame, copied.at_us))
+    except _Misfit:
+        state.next_id = before[0]
+        del state.table.frames[before[1] :]
+        state.calls.forget_from(before[0])
+        raise
+
+
+def _history_sealed(state: State, event: HistorySealed, _at_us: int) -> None:
+    branches, checkpoints = dict(event.branches), dict(event.checkpoints)
+    for frame_id in (event.head, *branches.values(), *checkpoints.values()):
+        if frame_id is not None:
+            _existing(state, frame_id)
+    if event.next_id < state.next_id or (event.attached is not None and event.attached not in branches):
+        raise _Misfit("its numbers and names are not those of the copied frames")
+    state.branches, state.checkpoints = branches, checkpoints
+    state.head, state.attached, state.next_id = event.head, event.attached, event.next_id
+    state.importing = False
+
+
+def _move(state: State, branch: str | None, head: int | None) -> None:
+    """Move the head of a branch; None: the session's own, and the attached branch with it."""
+    if branch is None:
+        branch = state.attached
+        state.head = head
+    elif branch == state.attached:
+        state.head = head
+    if branch is not None:
+        state.branches[branch] = head
+
+
+def _make_branch(state: State, name: str, head: int, *, attach: bool) -> None:
+    state.branches[name] = head
+    if attach:
+        state.attached = name
+        state.head = head
+
+
+def _check_free(state: State, name: str) -> None:
+    if name in state.branches or name in state.checkpoints:
+        raise _Misfit(f"the name {name!r} is taken")
+
+
+def _check_branch(state: State, name: str) -> None:
+    if name not in state.branches:
+        raise _Misfit(f"there is no branch {name!r}")
+
+
+def _existing(state: State, frame_id: int) -> Frame:
+    frame = state.table.get(frame_id)
+    if frame is None:
+        raise _Misfit(f"there is no frame {frame_id}")
+    return frame
+
+
+_APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int], object]]] = {
+    Created: _created,
+    Pushed: _pushed,
+    Popped: _popped,
+    Moved: _moved,
+    Branched: _branched,
+    Checkpointed: _checkpointed,
+    Renamed: _renamed,
+    NameDeleted: _name_deleted,
+    Ended: _ended,
+    HistoryCopied: _history_copied,
+    HistorySealed: _history_sealed,
+}

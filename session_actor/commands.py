@@ -1,0 +1,181 @@
+"""The public messages of a session. `await session.ref.call(Push(…))` is what `await session.push(…)` does.
+
+Every command has these keyword fields: `on` (the branch that it is for, as `session.on(branch)` sets it; None: the session's own
+head), `durability` (None: the service's default), `key` (makes a retry safe), `expect_head` (the id of the frame that must
+be the head, 0 for the empty stack; else `HeadMoved` and nothing is changed; None: not checked). Every refusal is a `Refused`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from session_actor.supervisors.messages import Call
+
+from .blocks import Block, CallRef, ToolCall
+from .frames import Frame, Tool, Turn, Usage
+
+
+Unit: TypeAlias = Literal["frame", "step", "exchange"]
+"""What `Pop` counts."""
+
+Content: TypeAlias = str | Sequence[str | Block]
+"""A text, or blocks; a str among blocks is a `Text`."""
+
+Target: TypeAlias = int | str | Frame
+"""A frame or its id, or the name of a branch or checkpoint."""
+
+
+class Command(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """The fields that every command has."""
+
+    on: str | None = None
+    durability: str | None = None
+    key: str | None = None
+    expect_head: int | None = None
+
+    def __repr__(self) -> str:
+        """Without the arguments: they may be private."""
+        return f"{type(self).__name__}(on={self.on!r}, key={self.key!r})"
+
+
+class Push(Command, Call[Frame], frozen=True, gc=False):
+    """Push a frame; the reply is the frame.
+
+    Without `turns` the two texts become a user and an assistant turn; with them (also an empty list) the texts only annotate.
+    """
+
+    user_input: str = ""
+    assistant_output: str = ""
+    assumptions: Sequence[str] = ()
+    decisions: Sequence[str] = ()
+    turns: Sequence[Turn] | None = None
+    pinned: bool = False
+
+
+class AddUser(Command, Call[Frame], frozen=True, gc=False):
+    """Push a frame with one user turn; the reply is the frame."""
+
+    content: Content
+
+
+class AddAssistant(Command, Call[Frame], frozen=True, gc=False):
+    """Push a frame with one assistant turn: the content, then the tool calls; the reply is the frame."""
+
+    content: Content = ""
+    tool_calls: Sequence[ToolCall] = ()
+    usage: Usage | None = None
+    model: str | None = None
+    dialect: str | None = None
+    stop_reason: str | None = None
+    assumptions: Sequence[str] = ()
+    decisions: Sequence[str] = ()
+
+
+class AddToolResult(Command, Call[Frame], frozen=True, gc=False):
+    """Push a frame with the result of one tool call; the reply is the frame.
+
+    The same result again gives the same frame. Refused: `CallUnknown`, `CallAmbiguous`, `CallAlreadyAnswered`.
+    """
+
+    call: str | CallRef
+    content: Content = ""
+    is_error: bool = False
+
+
+class HoldCall(Command, Call[Frame], frozen=True, gc=False):
+    """Push a frame that holds an open call back, for example until a human approves it; the reply is the frame.
+
+    A held call stays open over later turns until its result comes. Refused: as `AddToolResult`.
+    """
+
+    call: str | CallRef
+    reason: str = "approval"
+
+
+class Configure(Command, Call[Frame], frozen=True, gc=False):
+    """Push a frame with new instructions; the reply is the frame. None: as before. An empty value: none."""
+
+    system: str | None = None
+    tools: Sequence[Tool] | None = None
+    model: str | None = None
+
+
+class Pop(Command, Call[list[Frame]], frozen=True, gc=False):
+    """Take the newest `n` frames, steps or exchanges off the stack; the reply is their frames, newest first.
+
+    Fewer when there are fewer, `[]` when there is none. Whatever lies above the oldest of them goes with it. They stay
+    readable by id, and live where another branch or a checkpoint holds them.
+    """
+
+    n: int = 1
+    unit: Unit = "frame"
+
+
+class Goto(Command, Call[Frame | None], frozen=True, gc=False):
+    """Move the session's head; the reply is the frame there, None on an empty branch.
+
+    A branch attaches: what is pushed next moves it. A frame or a checkpoint detaches: a push there makes a new branch.
+    Refused: `FrameUnknown`, `NameUnknown`; with `on` (a handle of one branch stays on it).
+    """
+
+    target: Target
+
+
+class Fork(Command, Call[Frame], frozen=True, gc=False):
+    """Make a branch at a frame (None: the head) and go there; with any push field a new frame on it comes first.
+
+    The reply is the new frame, or the frame that the branch stands on. `branch` None: `b<id of that frame>`. The old branch
+    stays where it was. With `on`, or `attach=False`, the session's own head stays, too.
+    """
+
+    frame: Target | None = None
+    branch: str | None = None
+    user_input: str = ""
+    assistant_output: str = ""
+    assumptions: Sequence[str] = ()
+    decisions: Sequence[str] = ()
+    turns: Sequence[Turn] | None = None
+    pinned: bool = False
+    attach: bool = True
+
+
+class Checkpoint(Command, Call[Frame], frozen=True, gc=False):
+    """Name a frame (None: the head) for ever; the reply is the frame. Refused: `NameTaken`, `EmptyStack`, `FrameUnknown`."""
+
+    name: str
+    frame: Target | None = None
+
+
+class RenameBranch(Command, Call[None], frozen=True, gc=False):
+    """Give a branch another name. Refused: `BranchUnknown`, `NameTaken`."""
+
+    name: str
+    new: str
+
+
+class RenameCheckpoint(Command, Call[None], frozen=True, gc=False):
+    """Give a checkpoint another name. Refused: `CheckpointUnknown`, `NameTaken`."""
+
+    name: str
+    new: str
+
+
+class DeleteBranch(Command, Call[None], frozen=True, gc=False):
+    """Forget a branch; its frames stay readable by id. Refused: `BranchUnknown`, `BranchAttached`."""
+
+    name: str
+
+
+class DeleteCheckpoint(Command, Call[None], frozen=True, gc=False):
+    """Forget a checkpoint; its frame stays readable by id. Refused: `CheckpointUnknown`."""
+
+    name: str
+
+
+class End(Command, Call[None], frozen=True, gc=False):
+    """End the session: from then on it can only be read."""
+
+    reason: str = "done"

@@ -1,0 +1,97 @@
+"""What a command would do: checks it against the state and builds its one record. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from . import moves, pushes
+from .commands import (
+    AddAssistant,
+    AddToolResult,
+    AddUser,
+    Checkpoint,
+    Command,
+    Configure,
+    DeleteBranch,
+    DeleteCheckpoint,
+    End,
+    Fork,
+    Goto,
+    HoldCall,
+    Pop,
+    Push,
+    RenameBranch,
+    RenameCheckpoint,
+)
+from .errors import ForkUnfinished, HeadMoved, InvalidArgument, SessionEnded
+from .events import AnyEvent
+from .keys import Repeat, fingerprint, reply_of
+from .names import check_name
+from .state import State
+from .weight import check_size, weight_of
+
+Decision: TypeAlias = tuple[AnyEvent, int] | Repeat
+"""The record and its rough size in bytes; or that there is nothing to do."""
+
+
+def decide(state: State, command: Command) -> Decision:
+    """What `command` does to `state`.
+
+    Returns the event to apply and append, and its weight (rough bytes); or a `Repeat` when the command was carried out
+    before: its key is known, or the same tool result is there. Raises a `Refused`: `KeyConflict`, `SessionEnded`,
+    `HeadMoved`, `BranchUnknown`, `InvalidArgument`, `ValueNotStorable`, `RecordTooLarge`, and what the command's own
+    description names. A command that is none of `session_actor.commands` is a `TypeError`.
+    """
+    args = None
+    if command.key is not None:
+        args = fingerprint(command)
+        entry = state.keys.find(check_name(command.key, "key"), args)
+        if entry is not None:
+            return Repeat(reply_of(state.table, entry.answer), entry.seq)
+    if state.ended is not None:
+        raise SessionEnded(state.session)
+    if state.importing:
+        raise ForkUnfinished(state.session)
+    head = state.head if command.on is None else state.head_of(command.on)
+    if command.expect_head is not None:
+        _check_head(command.expect_head, head)
+    decider = _DECIDERS.get(type(command))
+    if decider is None:
+        raise TypeError(f"{type(command).__name__} is not a command of a session")
+    event = decider(state, command, head)
+    if type(event) is Repeat:
+        return event
+    if args is not None:
+        event = msgspec.structs.replace(event, key=command.key, args=args)
+    weight = weight_of(event)
+    check_size(event, weight)
+    return event, weight
+
+
+def _check_head(expected: object, head: int | None) -> None:
+    if isinstance(expected, bool) or not isinstance(expected, int):
+        raise InvalidArgument("expect_head", f"must be the id of a frame or 0, got {type(expected).__name__}")
+    if expected != (head or 0):
+        raise HeadMoved(expected, head)
+
+
+_DECIDERS: Final[Mapping[type[Command], Callable[[State, Any, int | None], AnyEvent | Repeat]]] = {
+    Push: pushes.push,
+    AddUser: pushes.add_user,
+    AddAssistant: pushes.add_assistant,
+    AddToolResult: pushes.add_tool_result,
+    HoldCall: pushes.hold_call,
+    Configure: pushes.configure,
+    Fork: pushes.fork,
+    Pop: moves.pop,
+    Goto: moves.goto,
+    Checkpoint: moves.checkpoint,
+    RenameBranch: moves.rename_branch,
+    RenameCheckpoint: moves.rename_checkpoint,
+    DeleteBranch: moves.delete_branch,
+    DeleteCheckpoint: moves.delete_checkpoint,
+    End: moves.end,
+}

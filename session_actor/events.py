@@ -1,0 +1,203 @@
+"""The records of a session: one Struct a kind. A state is what `apply` makes of them in order.
+
+The names of kinds and fields are the format on disk: they never change. A field may be added with a default; a field that
+a reader does not know is passed over; a kind that it does not know is refused by name (`RecordUnknown`).
+The time and the number of a change are its record's `at` and `seq`, not fields here.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, TypeAlias
+
+import msgspec
+
+from session_actor.persistence import values
+from session_actor.persistence.errors import ValueUnreadable
+
+from .blocks import NULL, Free
+from .errors import RecordUnknown, RecordUnreadable
+from .frames import Hold, Instructions, Turn
+
+
+class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
+    """What every record has: the key of its command and the fingerprint of the arguments, None without a key."""
+
+    kind: ClassVar[str]
+    key: str | None = None
+    args: str | None = None
+
+    def __repr__(self) -> str:
+        """The kind only: the content may be private."""
+        return f"{type(self).__name__}()"
+
+
+class Source(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Where the history of a session was copied from: the session, and the frame (None: all of it)."""
+
+    session: str
+    frame: int | None = None
+
+
+class Created(Event, frozen=True, gc=False):
+    """The first record of every session."""
+
+    kind: ClassVar[str] = "session_created"
+    session: str
+    metadata: Free = NULL
+    source: Source | None = None
+
+
+class Pushed(Event, frozen=True, gc=False, kw_only=False):
+    """A frame was added. Its depth and what it inherits follow from its parent, its time is the record's."""
+
+    kind: ClassVar[str] = "pushed"
+    id: int
+    parent: int | None = None
+    user_input: str = ""
+    assistant_output: str = ""
+    assumptions: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    turns: tuple[Turn, ...] | None = None
+    pinned: bool = False
+    branch: str | None = None
+    """The branch that it moved; None: the session's own head, and the attached branch with it."""
+    new_branch: str | None = None
+    """The branch that was made for it; it is attached, unless `attach` is false."""
+    attach: bool = True
+    forked_from: int | None = None
+    instructions: Instructions | None = None
+    holds: tuple[Hold, ...] = ()
+
+
+class Popped(Event, frozen=True, gc=False, kw_only=False):
+    """A head went down by `n` frames."""
+
+    kind: ClassVar[str] = "popped"
+    head: int | None
+    """Where it was."""
+    to: int | None
+    """Where it is; None: the empty stack."""
+    n: int
+    branch: str | None = None
+    """As in `Pushed`."""
+
+
+class Moved(Event, frozen=True, gc=False, kw_only=False):
+    """The session's head went to a frame, and to a branch or to none."""
+
+    kind: ClassVar[str] = "moved"
+    to: int | None
+    branch: str | None = None
+    """The branch that is attached from now on; None: detached."""
+
+
+class Branched(Event, frozen=True, gc=False, kw_only=False):
+    """A branch was made at a frame that was there; it is attached, unless `attach` is false."""
+
+    kind: ClassVar[str] = "branched"
+    name: str
+    at: int
+    attach: bool = True
+
+
+class Checkpointed(Event, frozen=True, gc=False, kw_only=False):
+    """A frame was named."""
+
+    kind: ClassVar[str] = "checkpointed"
+    name: str
+    frame: int
+
+
+class Renamed(Event, frozen=True, gc=False, kw_only=False):
+    """A branch or a checkpoint has another name."""
+
+    kind: ClassVar[str] = "renamed"
+    name: str
+    new: str
+
+
+class NameDeleted(Event, frozen=True, gc=False, kw_only=False):
+    """A branch or a checkpoint was forgotten."""
+
+    kind: ClassVar[str] = "name_deleted"
+    name: str
+
+
+class Ended(Event, frozen=True, gc=False, kw_only=False):
+    """The session ended: nothing is changed after this."""
+
+    kind: ClassVar[str] = "session_ended"
+    reason: str
+
+
+class CopiedFrame(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A frame of another session, with its own time; ids are kept."""
+
+    at_us: int
+    frame: Pushed
+
+
+class HistoryCopied(Event, frozen=True, gc=False, kw_only=False):
+    """A part of the frames of another session, parents before children."""
+
+    kind: ClassVar[str] = "history_copied"
+    frames: tuple[CopiedFrame, ...]
+
+
+class HistorySealed(Event, frozen=True, gc=False, kw_only=False):
+    """The copy of another session is complete: where its branches, checkpoints and head are."""
+
+    kind: ClassVar[str] = "history_sealed"
+    branches: tuple[tuple[str, int | None], ...]
+    checkpoints: tuple[tuple[str, int], ...]
+    head: int | None
+    attached: str | None
+    next_id: int
+
+
+AnyEvent: TypeAlias = (
+    Created
+    | Pushed
+    | Popped
+    | Moved
+    | Branched
+    | Checkpointed
+    | Renamed
+    | NameDeleted
+    | Ended
+    | HistoryCopied
+    | HistorySealed
+)
+"""Every event."""
+
+KINDS: Final[dict[str, type[AnyEvent]]] = {
+    event.kind: event
+    for event in (
+        Created,
+        Pushed,
+        Popped,
+        Moved,
+        Branched,
+        Checkpointed,
+        Renamed,
+        NameDeleted,
+        Ended,
+        HistoryCopied,
+        HistorySealed,
+    )
+}
+"""The type of each kind of record."""
+
+
+def decode_event(kind: str, data: bytes) -> AnyEvent:
+    """The event of a record of `kind` with the JSON `data`.
+
+    Raises `RecordUnknown` for a kind of a newer version, `RecordUnreadable` when the data is not what the kind says.
+    """
+    event = KINDS.get(kind)
+    if event is None:
+        raise RecordUnknown(kind)
+    try:
+        return values.decode_typed(data, event)
+    except ValueUnreadable as error:
+        raise RecordUnreadable(kind, str(error)) from None

@@ -1,0 +1,106 @@
+"""Histories as a whole: which frames are alive, and the records that copy a history into a new session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from . import content
+from .errors import FrameUnknown
+from .events import CopiedFrame, Created, HistoryCopied, HistorySealed, Pushed, Source
+from .names import MAIN
+from .weight import weight_of
+
+if TYPE_CHECKING:
+    from .frames import Frame
+    from .state import State
+    from .table import Table
+
+CHUNK_WEIGHT: Final = 1_000_000
+"""About how many bytes of frames go into one record of a copy."""
+
+
+def created(session: str, metadata: object = None, source: Source | None = None) -> Created:
+    """The first record of a session. Raises `ValueNotStorable` for metadata that JSON cannot hold exactly."""
+    return Created(session=session, metadata=content.free(metadata, "metadata"), source=source)
+
+
+def live_frames(state: State) -> set[int]:
+    """The ids of the frames that the head, a branch or a checkpoint holds. O(frames)."""
+    live: set[int] = set()
+    for head in (state.head, *state.branches.values(), *state.checkpoints.values()):
+        at = head
+        while at is not None and at not in live:
+            live.add(at)
+            frame = state.table.frames[at]
+            at = None if frame is None else frame.parent
+    return live
+
+
+def kept_table(state: State) -> Table:
+    """A new table without the frames that nothing holds; those that a known key answers with stay, too. O(frames)."""
+    kept = live_frames(state)
+    for entry in state.keys.entries().values():
+        answer = entry.answer
+        if answer.frame is not None:
+            kept.update(frame.id for frame in state.table.path(answer.frame, answer.popped or 1))
+    return state.table.kept(kept)
+
+
+def history_of(state: State, at: int | None = None) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
+    """The events that give a new session the history of this one, each with its weight; ids and times stay.
+
+    `at` None: all live frames, branches, checkpoints and the head. Else the stack of that frame, as branch `main`, with the
+    checkpoints on it. Keys are not copied: they name changes of this session. Raises `FrameUnknown`.
+    """
+    if at is None:
+        frames = _frames(state, live_frames(state))
+        sealed = HistorySealed(
+            tuple(state.branches.items()), tuple(state.checkpoints.items()), state.head, state.attached, state.next_id
+        )
+    else:
+        if state.table.get(at) is None:
+            raise FrameUnknown(at)
+        path = state.table.path(at)
+        ids = {frame.id for frame in path}
+        frames = path[::-1]
+        names = tuple((name, frame) for name, frame in state.checkpoints.items() if frame in ids and name != MAIN)
+        sealed = HistorySealed(((MAIN, at),), names, at, MAIN, state.next_id)
+    return _records(frames, sealed)
+
+
+def _frames(state: State, ids: set[int]) -> list[Frame]:
+    return [frame for frame in state.table.frames if frame is not None and frame.id in ids]
+
+
+def _records(frames: list[Frame], sealed: HistorySealed) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
+    chunk: list[CopiedFrame] = []
+    chunk_weight = 0
+    for frame in frames:
+        event = _pushed_again(frame)
+        weight = weight_of(event)
+        if chunk and chunk_weight + weight > CHUNK_WEIGHT:
+            yield HistoryCopied(tuple(chunk)), chunk_weight
+            chunk, chunk_weight = [], 0
+        chunk.append(CopiedFrame(frame.at_us, event))
+        chunk_weight += weight
+    if chunk:
+        yield HistoryCopied(tuple(chunk)), chunk_weight
+    yield sealed, 256 + 64 * (len(sealed.branches) + len(sealed.checkpoints))
+
+
+def _pushed_again(frame: Frame) -> Pushed:
+    """The event that makes this frame in a state that has its parent."""
+    return Pushed(
+        frame.id,
+        frame.parent,
+        frame.user_input,
+        frame.assistant_output,
+        frame.assumptions,
+        frame.decisions,
+        frame.given_turns,
+        frame.pinned,
+        forked_from=frame.forked_from,
+        instructions=frame.instructions,
+        holds=frame.holds,
+    )

@@ -1,0 +1,163 @@
+"""Decisions that add no frame: pop, goto, checkpoint, names, end. Each checks, builds one event, changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import (
+    BranchAttached,
+    BranchUnknown,
+    CheckpointUnknown,
+    EmptyStack,
+    FrameUnknown,
+    InvalidArgument,
+    NameTaken,
+    NameUnknown,
+)
+from .events import Checkpointed, Ended, Moved, NameDeleted, Popped, Renamed
+from .frames import Frame
+from .names import check_name
+
+if TYPE_CHECKING:
+    from .commands import (
+        Checkpoint,
+        DeleteBranch,
+        DeleteCheckpoint,
+        End,
+        Goto,
+        Pop,
+        RenameBranch,
+        RenameCheckpoint,
+    )
+    from .state import State
+
+
+def pop(state: State, command: Pop, head: int | None) -> Popped:
+    """The head goes down by frames, steps or exchanges; walks only what it pops."""
+    n, unit = command.n, command.unit
+    if type(n) is not int:
+        raise InvalidArgument("n", f"must be an int, got {type(n).__name__}")
+    if n < 1:
+        raise InvalidArgument("n", f"must be at least 1, got {n}")
+    if unit == "frame":
+        frames = state.table.frames
+        to, popped = head, 0
+        while to is not None and popped < n:
+            to = frames[to].parent  # type: ignore[union-attr]  # frames on a stack are there
+            popped += 1
+        return Popped(head, to, popped, command.on)
+    if unit not in {"step", "exchange"}:
+        raise InvalidArgument("unit", 'must be "frame", "step" or "exchange"')
+    to = head
+    for _ in range(n):
+        start = _start(state, to, unit)
+        if start is None:
+            break
+        to = start.parent
+    return Popped(head, to, _depth(state, head) - _depth(state, to), command.on)
+
+
+def _start(state: State, head: int | None, unit: str) -> Frame | None:
+    """The frame with which the newest step or exchange of a stack begins."""
+    top = None if head is None else state.table.frames[head]
+    if top is None:
+        return None
+    start = top.step if unit == "step" else top.exchange
+    return None if start is None else state.table.frames[start]
+
+
+def _depth(state: State, head: int | None) -> int:
+    frame = None if head is None else state.table.frames[head]
+    return 0 if frame is None else frame.depth
+
+
+def goto(state: State, command: Goto, _head: int | None) -> Moved:
+    """The session's head goes to a branch (and is attached) or to a frame or checkpoint (and is not)."""
+    if command.on is not None:
+        raise InvalidArgument("goto", "is for the session; a handle of one branch stays on it (fork makes another)")
+    target = command.target
+    if isinstance(target, str) and target in state.branches:
+        return Moved(state.branches[target], str.__str__(target))
+    return Moved(frame_of(state, target))
+
+
+def checkpoint(state: State, command: Checkpoint, head: int | None) -> Checkpointed:
+    """A frame gets a name."""
+    frame = head if command.frame is None else frame_of(state, command.frame)
+    name = check_new_name(state, command.name, "name")
+    if frame is None:
+        raise EmptyStack("checkpoint")
+    return Checkpointed(name, frame)
+
+
+def rename_branch(state: State, command: RenameBranch, _head: int | None) -> Renamed:
+    """A branch gets another name."""
+    return Renamed(_branch(state, command.name), check_new_name(state, command.new, "new"))
+
+
+def rename_checkpoint(state: State, command: RenameCheckpoint, _head: int | None) -> Renamed:
+    """A checkpoint gets another name."""
+    return Renamed(_checkpoint(state, command.name), check_new_name(state, command.new, "new"))
+
+
+def delete_branch(state: State, command: DeleteBranch, _head: int | None) -> NameDeleted:
+    """A branch is forgotten, unless the session is on it."""
+    name = _branch(state, command.name)
+    if name == state.attached:
+        raise BranchAttached(name)
+    return NameDeleted(name)
+
+
+def delete_checkpoint(state: State, command: DeleteCheckpoint, _head: int | None) -> NameDeleted:
+    """A checkpoint is forgotten."""
+    return NameDeleted(_checkpoint(state, command.name))
+
+
+def end(_state: State, command: End, _head: int | None) -> Ended:
+    """The session ends."""
+    return Ended(check_name(command.reason, "reason"))
+
+
+def frame_of(state: State, target: object) -> int | None:
+    """The id of the frame that `target` means; None for an empty branch. Raises `FrameUnknown`, `NameUnknown`."""
+    if isinstance(target, str):
+        if target in state.branches:
+            return state.branches[target]
+        if target in state.checkpoints:
+            return state.checkpoints[target]
+        raise NameUnknown(target)
+    if isinstance(target, Frame):
+        frame = state.table.get(target.id)
+        if frame is None or (frame is not target and frame != target):
+            raise FrameUnknown(target.id, "the frame given is not one of this session")
+        return frame.id
+    if isinstance(target, bool) or not isinstance(target, int):
+        raise InvalidArgument("frame", f"must be a frame, its id, or a name, got {type(target).__name__}")
+    frame = state.table.get(target)
+    if frame is None:
+        raise FrameUnknown(target)
+    return frame.id
+
+
+def check_new_name(state: State, name: object, what: str) -> str:
+    """`name` itself when it may become the name of a branch or checkpoint. Raises `NameTaken`, `InvalidArgument`."""
+    checked = check_name(name, what)
+    if checked in state.branches:
+        raise NameTaken(checked, "branch")
+    if checked in state.checkpoints:
+        raise NameTaken(checked, "checkpoint")
+    return checked
+
+
+def _branch(state: State, name: object) -> str:
+    checked = check_name(name, "name")
+    if checked not in state.branches:
+        raise BranchUnknown(checked)
+    return checked
+
+
+def _checkpoint(state: State, name: object) -> str:
+    checked = check_name(name, "name")
+    if checked not in state.checkpoints:
+        raise CheckpointUnknown(checked)
+    return checked

@@ -1,0 +1,35 @@
+"""Names of branches and checkpoints: one namespace a session."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Final
+
+from .errors import InvalidArgument
+
+MAIN: Final = "main"
+"""The first branch of every session."""
+
+NAME_LIMIT: Final = 512
+"""The longest name, in characters."""
+
+
+def check_name(name: object, what: str) -> str:
+    """`name` itself, a non-empty str of at most 512 characters, or `InvalidArgument` that calls it `what`."""
+    if not isinstance(name, str):
+        raise InvalidArgument(what, f"must be a str, got {type(name).__name__}")
+    if not name:
+        raise InvalidArgument(what, "must not be empty")
+    if len(name) > NAME_LIMIT:
+        raise InvalidArgument(what, f"has {len(name)} characters, the limit is {NAME_LIMIT}")
+    return str.__str__(name)
+
+
+def branch_name(frame_id: int, *taken: Container[str]) -> str:
+    """The name of a branch that nobody named: `b7` at frame 7, `b7-2`, `b7-3` … when that is taken."""
+    name = wanted = f"b{frame_id}"
+    number = 1
+    while any(name in names for names in taken):
+        number += 1
+        name = f"{wanted}-{number}"
+    return name

@@ -1,0 +1,109 @@
+"""A stack: the path from the root to a head, as an immutable value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, overload
+
+if TYPE_CHECKING:
+    from .frames import Frame, Turn
+    from .table import Table
+
+
+class Stack(Sequence["Frame"]):
+    """The frames from the root to `head`, root first.
+
+    Taking one costs O(1): it is the table and the id of the head. Length, the newest frame and the test for being empty cost
+    O(1), too; everything else lists the path once, O(n), and keeps the list. A stack never changes: push, pop, prune,
+    passivation and restart of its session do not touch it.
+    """
+
+    __slots__ = ("_frames", "_table", "head")
+
+    def __init__(self, table: Table, head: int | None) -> None:
+        """`head`: the id of the newest frame, which must be in `table`; None: the empty stack."""
+        self._table = table
+        self._frames: tuple[Frame, ...] | None = None if head is not None else ()
+        self.head = head
+
+    def __len__(self) -> int:
+        """How many frames; O(1)."""
+        top = self.top
+        return 0 if top is None else top.depth
+
+    @property
+    def top(self) -> Frame | None:
+        """The newest frame, None when empty; O(1)."""
+        return None if self.head is None else self._table.frames[self.head]
+
+    @overload
+    def __getitem__(self, index: int) -> Frame: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Frame, ...]: ...
+    def __getitem__(self, index: int | slice) -> Frame | tuple[Frame, ...]:
+        """A frame by its place (0: the root, -1: the newest), or a tuple of them. Raises IndexError."""
+        if index == -1 and (top := self.top) is not None:
+            return top
+        return self.frames()[index]
+
+    def __iter__(self) -> Iterator[Frame]:
+        """Root first."""
+        return iter(self.frames())
+
+    def __reversed__(self) -> Iterator[Frame]:
+        """Newest first."""
+        return reversed(self.frames())
+
+    def __contains__(self, item: object) -> bool:
+        """Whether an equal frame is on it; O(n) at most."""
+        return item in self.frames()
+
+    def frames(self) -> tuple[Frame, ...]:
+        """All frames, root first. O(n) the first time."""
+        if self._frames is None:
+            found = self._table.path(self.head)
+            found.reverse()
+            self._frames = tuple(found)
+        return self._frames
+
+    def turns(self) -> tuple[Turn, ...]:
+        """All messages of all frames, oldest first."""
+        return tuple(turn for frame in self.frames() for turn in frame.turns)
+
+    def exchanges(self) -> tuple[tuple[Frame, ...], ...]:
+        """The frames in groups, each from one with a user turn up to before the next. Those before the first belong to none."""
+        return self._groups([frame.exchange for frame in self.frames()])
+
+    def steps(self) -> tuple[tuple[Frame, ...], ...]:
+        """The frames in groups, each from one with an assistant turn up to before the next turn that is not a tool's.
+
+        Frames outside any step (before the first, and from a user turn up to the next assistant turn) are left out.
+        """
+        starts: list[int | None] = []
+        for frame in self.frames():
+            ended = frame.exchange is not None and frame.step is not None and frame.exchange > frame.step
+            starts.append(None if ended else frame.step)
+        return self._groups(starts)
+
+    def _groups(self, starts: Sequence[int | None]) -> tuple[tuple[Frame, ...], ...]:
+        groups: dict[int, list[Frame]] = {}
+        for frame, start in zip(self.frames(), starts, strict=True):
+            if start is not None:
+                groups.setdefault(start, []).append(frame)
+        return tuple(tuple(group) for group in groups.values())
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is a stack of equal frames; O(1) for two stacks of one table."""
+        if not isinstance(other, Stack):
+            return NotImplemented
+        if self._table is other._table:
+            return self.head == other.head
+        return self.head == other.head and self.frames() == other.frames()
+
+    def __hash__(self) -> int:
+        """By the head: equal stacks have equal heads."""
+        return hash(self.head)
+
+    def __repr__(self) -> str:
+        """Size and head only."""
+        return f"Stack({len(self)} frames, head={self.head})"

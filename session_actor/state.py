@@ -1,0 +1,97 @@
+"""The state of one session: what its records add up to. `decide` reads it, `apply` alone changes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .blocks import NULL, thawed
+from .calls import CallIndex, pending
+from .errors import BranchUnknown
+from .keys import Keys
+from .names import MAIN
+from .stack import Stack
+from .table import Table
+
+if TYPE_CHECKING:
+    from .events import Source
+    from .frames import Instructions, PendingCall
+
+
+class State:
+    """All that a session remembers. Attributes are for reading; every read costs O(1) unless it says otherwise."""
+
+    __slots__ = (
+        "attached",
+        "branches",
+        "calls",
+        "checkpoints",
+        "created_at_us",
+        "ended",
+        "head",
+        "importing",
+        "keys",
+        "next_id",
+        "raw_metadata",
+        "seq",
+        "session",
+        "source",
+        "table",
+    )
+
+    def __init__(self) -> None:
+        """The state before the first record: an empty stack on branch `main`."""
+        self.session = ""
+        self.created_at_us: int | None = None
+        """When the session was made, microseconds since the epoch; None before its first record."""
+        self.raw_metadata: object = NULL
+        """What it was created with, as JSON text; `metadata` reads it."""
+        self.source: Source | None = None
+        """What its history was copied from; None: nothing."""
+        self.importing = False
+        """Whether that copy is not complete; such a session can only be deleted."""
+        self.ended: str | None = None
+        """Why the session ended; None: it lives."""
+        self.seq = 0
+        """The last record applied."""
+        self.next_id = 1
+        """The id of the next frame."""
+        self.table = Table()
+        self.head: int | None = None
+        self.attached: str | None = MAIN
+        """The branch that moves with the head; None: detached."""
+        self.branches: dict[str, int | None] = {MAIN: None}
+        self.checkpoints: dict[str, int] = {}
+        self.calls = CallIndex()
+        self.keys = Keys()
+
+    @property
+    def metadata(self) -> object:
+        """What the session was created with, a fresh copy each time; None: nothing."""
+        return thawed(self.raw_metadata)
+
+    def head_of(self, on: str | None) -> int | None:
+        """The head of branch `on`; None: the session's own. Raises `BranchUnknown`."""
+        if on is None:
+            return self.head
+        try:
+            return self.branches[on]
+        except (KeyError, TypeError):
+            raise BranchUnknown(on) from None
+
+    def stack(self, on: str | None = None) -> Stack:
+        """The stack of branch `on`; None: the session's own. Raises `BranchUnknown`."""
+        return Stack(self.table, self.head_of(on))
+
+    def pending_calls(self, on: str | None = None) -> list[PendingCall]:
+        """The open calls on the stack of branch `on` (None: the session's own), oldest first. O(calls). `BranchUnknown`."""
+        return pending(self.table, self.head_of(on))
+
+    def instructions(self, on: str | None = None) -> Instructions | None:
+        """The instructions in force on branch `on` (None: the session's own), None when there are none. `BranchUnknown`."""
+        head = self.head_of(on)
+        frame = None if head is None else self.table.frames[head]
+        return None if frame is None else frame.in_force
+
+    def __repr__(self) -> str:
+        """Numbers only."""
+        return f"State({self.session!r}, seq={self.seq}, head={self.head}, attached={self.attached!r})"
