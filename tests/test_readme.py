@@ -1,0 +1,121 @@
+"""Everything that the README shows is run, and what it prints is compared with what the README says it prints."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from session_actor import SessionService
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+class Block(NamedTuple):
+    line: int
+    code: str
+    printed: str | None
+
+
+def blocks() -> list[Block]:
+    pattern = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+    return [Block(README[: found.start()].count("\n") + 1, found[1], found[2]) for found in pattern.finditer(README)]
+
+
+BLOCKS = blocks()
+SCRIPTS = [block for block in BLOCKS if "asyncio.run(" in block.code]
+PIECES = [block for block in BLOCKS if "asyncio.run(" not in block.code]
+
+
+def line_of(block: Block) -> str:
+    return f"line-{block.line}"
+
+
+def test_the_readme_starts_with_an_example_of_at_most_ten_statements():
+    first = BLOCKS[0]
+    assert first.line + first.code.count("\n") <= 25
+    assert sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(first.code))) <= 10
+
+
+def test_every_fenced_block_of_python_is_run():
+    assert README.count("```python") == len(SCRIPTS) + len(PIECES)
+    assert SCRIPTS
+    assert PIECES
+
+
+@pytest.mark.parametrize("block", SCRIPTS, ids=line_of)
+def test_a_script_of_the_readme_prints_what_it_says(block: Block, tmp_path: Path):
+    (tmp_path / "script.py").write_text(block.code, encoding="utf-8")
+    command = [sys.executable, "-X", "dev", "-W", "error", "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (block.printed or "", "")
+
+
+def test_the_first_example_goes_on_where_it_stopped(tmp_path: Path):
+    (tmp_path / "script.py").write_text(BLOCKS[0].code, encoding="utf-8")
+    runs = [subprocess.check_output([sys.executable, "script.py"], cwd=tmp_path, text=True) for _ in range(2)]
+    assert [run.count("Turn(") for run in runs] == [2, 4]
+
+
+@pytest.mark.parametrize("block", PIECES, ids=line_of)
+async def test_a_piece_of_the_readme_prints_what_it_says(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    async with SessionService.open(tmp_path / "service") as service:
+        names = {"service": service, "session": await service.session("user-42", create=True)}
+        assert await printed_by(block, names) == (block.printed or "")
+        if "app" in names:
+            await check_app(names["app"])
+
+
+async def printed_by(block: Block, names: dict[str, object]) -> str:
+    """Run a piece with `await` at its top level, as in `python -m asyncio`."""
+    code = compile(block.code, f"README.md:{block.line}", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        result = eval(code, names)
+        if inspect.isawaitable(result):
+            await result
+    return output.getvalue()
+
+
+async def check_app(app) -> None:
+    """Send the same request twice to the app of the README: it is one frame."""
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://app") as client,
+    ):
+        for _ in range(2):
+            reply = await client.post("/say/mira", content="hello", headers={"Idempotency-Key": "1"})
+            assert (reply.status_code, reply.json()) == (200, {"frame": 1})
+
+
+def test_every_argument_of_open_is_in_the_table_with_its_default():
+    parameters = [p for p in inspect.signature(SessionService.open).parameters.values() if p.name != "cls"]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (?:`(.*?)`)? ?\|", README, re.MULTILINE))
+    assert {p.name for p in parameters} == rows.keys() & {p.name for p in parameters}
+    for parameter in parameters:
+        if parameter.default is not parameter.empty:
+            assert ast.literal_eval(rows[parameter.name]) == parameter.default, parameter.name
+
+
+def test_the_make_targets_that_the_readme_names_exist():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"^    (?:\w+=\w+ )?make ([a-z-]+)", README, re.MULTILINE))
+    assert {"demo", "test", "check", "test-all", "bench"} <= named <= targets
+
+
+def test_the_files_that_the_readme_links_to_exist():
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
