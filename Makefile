@@ -14,7 +14,7 @@ $(VENV)/.ready: pyproject.toml
 	@test -x $(BIN)/python || "$${PYTHON:-$$(scripts/pythons first)}" -m venv $(VENV)
 	@echo "setting up $(VENV) (once; again when pyproject.toml changes)" >&2
 	@$(BIN)/python $(PIP_INSTALL) --upgrade 'pip>=25.1'  # the first one that knows --group
-	@$(BIN)/python $(PIP_INSTALL) --editable '.[bench]' --group test
+	@PYTHONWARNINGS=ignore $(BIN)/python $(PIP_INSTALL) --editable '.[bench]' --group test  # it warns of being editable
 	@touch $@
 
 $(VENV)/.ready-check: $(VENV)/.ready
