@@ -1,1 +1,87 @@
-"""session-actor."""
+"""Records on disk: a shared log, a journal per session, a catalog, recovery. Knows nothing of sessions but their ids."""
+
+from __future__ import annotations
+
+from .errors import (
+    BacklogFull,
+    CatalogCorrupt,
+    Fenced,
+    JournalCorrupt,
+    JournalTruncated,
+    LevelUnreachable,
+    LineDamaged,
+    LogCorrupt,
+    NetworkFileSystem,
+    NotDurable,
+    PersistenceError,
+    RecordTooLarge,
+    SessionTombstoned,
+    SessionUnknown,
+    StoreClosed,
+    StoreCorrupt,
+    StoreDegraded,
+    StoreLocked,
+    StoreVersionTooNew,
+    UnusableId,
+    ValueNotStorable,
+    ValueUnreadable,
+)
+from .memory_store import MemoryStore
+from .names import check_session_id
+from .record import MAX_RECORD_BYTES, Record
+from .store import (
+    LEVELS,
+    Lease,
+    Level,
+    LoadedSession,
+    Reached,
+    RecoveryReport,
+    SessionInfo,
+    Store,
+    StoreHealth,
+    TornTail,
+)
+from .values import decode_typed, dumps, encode_record_data, loads
+
+__all__ = [
+    "LEVELS",
+    "MAX_RECORD_BYTES",
+    "BacklogFull",
+    "CatalogCorrupt",
+    "Fenced",
+    "JournalCorrupt",
+    "JournalTruncated",
+    "Lease",
+    "Level",
+    "LevelUnreachable",
+    "LineDamaged",
+    "LoadedSession",
+    "LogCorrupt",
+    "MemoryStore",
+    "NetworkFileSystem",
+    "NotDurable",
+    "PersistenceError",
+    "Reached",
+    "Record",
+    "RecordTooLarge",
+    "RecoveryReport",
+    "SessionInfo",
+    "SessionTombstoned",
+    "SessionUnknown",
+    "Store",
+    "StoreClosed",
+    "StoreCorrupt",
+    "StoreDegraded",
+    "StoreHealth",
+    "StoreLocked",
+    "StoreVersionTooNew",
+    "TornTail",
+    "UnusableId",
+    "ValueNotStorable",
+    "ValueUnreadable",
+    "check_session_id",
+    "decode_typed",
+    "dumps",
+    "encode_record_data",
+    "loads",
+]
