@@ -66,7 +66,7 @@ def left_threads(before: set[threading.Thread], patience_s: float = 2.0) -> list
 
 def counts(thread: threading.Thread) -> bool:
     """Leaves out daemons and the threads of a loop's own executor, which end when the loop is closed after this."""
-    return not thread.daemon and not thread.name.startswith("asyncio_")
+    return not thread.daemon and not thread.name.startswith(("asyncio_", "uvloop_"))
 
 
 def open_files_below(folder: Path) -> list[str]:

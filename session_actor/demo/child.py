@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from session_actor import SessionService
 from session_actor.frames import Frame
@@ -22,7 +22,8 @@ from .plan import read_plan
 from .protocol import Acknowledged, Finished, Message, Opening, Ready, encode
 
 if TYPE_CHECKING:
-    from session_actor.handle import Session
+    from session_actor import Session
+    from session_actor.persistence import Level
 
     from .plan import Step
 
@@ -31,7 +32,7 @@ _STDOUT = 1
 _CREATION_RECORDS = 1  # every further record is one step: so the newest record says which step comes next
 
 
-async def feed(directory: Path, transcript: Path, durability: str) -> None:
+async def feed(directory: Path, transcript: Path, durability: Level) -> None:
     """Recover the session in `directory`, or make it, and do every step of the transcript that it does not hold yet."""
     plan = await read_plan(transcript)
     allowance = await _standard_input()
@@ -67,6 +68,6 @@ def _tell(message: Message) -> None:
 
 if __name__ == "__main__":
     try:
-        asyncio.run(feed(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
+        asyncio.run(feed(Path(sys.argv[1]), Path(sys.argv[2]), cast("Level", sys.argv[3])))
     except asyncio.IncompleteReadError:
         sys.exit("the parent is gone")

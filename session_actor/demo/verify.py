@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from session_actor.frames import Frame, Turn
-    from session_actor.handle import Session
+    from session_actor import Frame, Session, Turn
 
     from .parent import Outcome
     from .plan import Plan
