@@ -299,11 +299,15 @@ def _marked(value: object) -> object:
         return msgspec.Raw(orjson.dumps({"$raw": bytes(value).decode()}))
     if isinstance(value, (tuple, list)):
         return [_marked(item) for item in cast("tuple[object, ...]", value)]
-    if isinstance(value, msgspec.Struct):
-        return msgspec.structs.replace(
-            value, **{name: _marked(getattr(value, name)) for name in value.__struct_fields__}
-        )
-    return value
+    return _marked_struct(value) if isinstance(value, msgspec.Struct) else value
+
+
+def _marked_struct(value: msgspec.Struct) -> msgspec.Struct:
+    fields = {name: getattr(value, name) for name in value.__struct_fields__}
+    defaults = {id(default) for default in value.__struct_defaults__}  # left alone, so that they are left out
+    return msgspec.structs.replace(
+        value, **{name: _marked(item) for name, item in fields.items() if id(item) not in defaults}
+    )
 
 
 def _unmarked(value: object) -> object:
