@@ -1,1 +1,128 @@
-"""session-actor."""
+"""OTP for asyncio: typed servers with mailboxes, supervisors, a registry, monitors and introspection."""
+
+from .child_spec import ChildSpec
+from .clock import Clock, LoopClock, ManualClock, TimerHandle
+from .dynamic_supervisor import DynamicSupervisor
+from .errors import (
+    AlreadyRegistered,
+    AlreadyReplied,
+    AlreadyStarted,
+    AsyncioOnly,
+    CallTimeout,
+    ChildExists,
+    ChildNotFound,
+    CrashSummary,
+    DeadlockError,
+    InitFailed,
+    LinkedServerEnded,
+    MailboxFull,
+    NotStarted,
+    Refusal,
+    RestartsExhausted,
+    ServerCrashed,
+    ServerDown,
+    ServerError,
+    ServerKilled,
+    ServerQuarantined,
+    ServerStopped,
+    SupervisorError,
+    TooManyChildren,
+    UnknownMessage,
+    WrongLoop,
+)
+from .events import Event
+from .exits import ExitReason
+from .gen_server import GenServer
+from .introspection import (
+    Statistics,
+    SystemCallFailed,
+    change_code,
+    get_state,
+    resume,
+    statistics,
+    suspend,
+    trace,
+)
+from .mailbox import MailboxSpec
+from .messages import NO_REPLY, Call, Cast, Continue, handles
+from .monitor import Down, Exit, Monitor, monitor
+from .ref import ServerRef
+from .registry import Registry
+from .reply import Deferred, PendingReply
+from .restart import Backoff, Exhausted, Intensity, Restart, next_restart, wants_restart
+from .slot import TraceEvent
+from .supervisor import Supervisor
+from .supervisor_base import SupervisorBase
+from .timers import Timer
+from .tree import ChildCounts, ChildInfo
+
+__all__ = [
+    "NO_REPLY",
+    "AlreadyRegistered",
+    "AlreadyReplied",
+    "AlreadyStarted",
+    "AsyncioOnly",
+    "Backoff",
+    "Call",
+    "CallTimeout",
+    "Cast",
+    "ChildCounts",
+    "ChildExists",
+    "ChildInfo",
+    "ChildNotFound",
+    "ChildSpec",
+    "Clock",
+    "Continue",
+    "CrashSummary",
+    "DeadlockError",
+    "Deferred",
+    "Down",
+    "DynamicSupervisor",
+    "Event",
+    "Exhausted",
+    "Exit",
+    "ExitReason",
+    "GenServer",
+    "InitFailed",
+    "Intensity",
+    "LinkedServerEnded",
+    "LoopClock",
+    "MailboxFull",
+    "MailboxSpec",
+    "ManualClock",
+    "Monitor",
+    "NotStarted",
+    "PendingReply",
+    "Refusal",
+    "Registry",
+    "Restart",
+    "RestartsExhausted",
+    "ServerCrashed",
+    "ServerDown",
+    "ServerError",
+    "ServerKilled",
+    "ServerQuarantined",
+    "ServerRef",
+    "ServerStopped",
+    "Statistics",
+    "Supervisor",
+    "SupervisorBase",
+    "SupervisorError",
+    "SystemCallFailed",
+    "Timer",
+    "TimerHandle",
+    "TooManyChildren",
+    "TraceEvent",
+    "UnknownMessage",
+    "WrongLoop",
+    "change_code",
+    "get_state",
+    "handles",
+    "monitor",
+    "next_restart",
+    "resume",
+    "statistics",
+    "suspend",
+    "trace",
+    "wants_restart",
+]

@@ -1,0 +1,65 @@
+"""What a supervisor must know to start, restart and stop a child."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Literal
+
+from .mailbox import DEFAULT_MAILBOX, MailboxSpec
+from .restart import Backoff, Intensity, RestartKind
+
+if TYPE_CHECKING:
+    from .gen_server import GenServer
+    from .supervisor_base import SupervisorBase
+
+_RESTARTS = ("permanent", "transient", "temporary")
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """One child: `start` makes a server or a supervisor, or `task` is a coroutine function that runs as a bare task.
+
+    Args:
+        id: names the child within its supervisor.
+        start: called for every incarnation, inside the child's own task.
+        task: called for every incarnation; stopping it cancels it.
+        restart: `permanent` always, `transient` after a crash or kill, `temporary` never (OTP: restart types).
+        shutdown_s: seconds between stop and kill; "kill" kills at once; None waits for ever (OTP: shutdown).
+        mailbox: limit and overflow of the server's mailbox.
+        intensity: the child's own restart limit; None takes the supervisor's.
+        backoff: the child's own delays; None takes the supervisor's.
+        drain: run what is queued before stopping when the supervisor stops it (within `shutdown_s`).
+
+    Raises:
+        ValueError: not exactly one of start and task, an unknown restart kind, a negative shutdown.
+        TypeError: the id is not hashable.
+    """
+
+    id: Hashable
+    _: KW_ONLY
+    start: Callable[[], GenServer | SupervisorBase] | None = None
+    task: Callable[[], Awaitable[object]] | None = None
+    restart: RestartKind = "permanent"
+    shutdown_s: float | Literal["kill"] | None = 5.0
+    mailbox: MailboxSpec = DEFAULT_MAILBOX
+    intensity: Intensity | None = None
+    backoff: Backoff | None = None
+    drain: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what the types cannot say."""
+        hash(self.id)
+        if (self.start is None) == (self.task is None):
+            message = f"child {self.id!r}: give exactly one of start= and task="
+            raise ValueError(message)
+        if self.restart not in _RESTARTS:
+            message = f"child {self.id!r}: restart is one of {', '.join(_RESTARTS)}, not {self.restart!r}"
+            raise ValueError(message)
+        if isinstance(self.shutdown_s, str):
+            if self.shutdown_s != "kill":
+                message = f"child {self.id!r}: shutdown_s is seconds, 'kill' or None, not {self.shutdown_s!r}"
+                raise ValueError(message)
+        elif self.shutdown_s is not None and self.shutdown_s < 0:
+            message = f"child {self.id!r}: shutdown_s must not be negative, not {self.shutdown_s}"
+            raise ValueError(message)

@@ -1,0 +1,125 @@
+"""The errors of this floor: one root, a docstring each; no message ever quotes a message's content."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+
+
+class SupervisorError(Exception):
+    """Root of everything that this floor raises by itself (`Refusal` is the embedder's and stands apart)."""
+
+
+class Refusal(Exception):
+    """Raised in a handler to say no: the caller gets it, the server lives. In a cast it is dropped and counted."""
+
+
+class ServerError(SupervisorError):
+    """A server could not answer."""
+
+
+class CrashSummary(SupervisorError):
+    """Type and place of an exception that crashed a server, without its text, its frames or its arguments."""
+
+    @classmethod
+    def of(cls, error: BaseException) -> CrashSummary:
+        """Summarise `error`: its type and the innermost line that raised it."""
+        kind = type(error).__qualname__
+        frames = traceback.extract_tb(error.__traceback__, limit=-1)
+        if not frames:
+            return cls(str(error) if isinstance(error, SupervisorError) else kind)
+        last = frames[-1]
+        return cls(f"{kind} raised in {last.name} at {last.filename}:{last.lineno}")
+
+
+class ServerCrashed(ServerError):
+    """The handler of this call raised: it is not run again; the supervisor decides about a restart. `__cause__` is a `CrashSummary`."""
+
+
+class ServerStopped(ServerError):
+    """The server was stopped, or is being stopped, before it ran this message."""
+
+
+class ServerKilled(ServerError):
+    """The server was killed (by `kill`, at a deadline, or by cancelling its task) before it answered."""
+
+
+class ServerQuarantined(ServerError):
+    """The child kept crashing and is quarantined until its supervisor's `release(id)`."""
+
+
+class ServerDown(ServerError):
+    """The server, or a supervisor above it, ended after crashes and is not coming back by itself."""
+
+
+class InitFailed(ServerError):
+    """`init` (or the factory) raised at the first start. `__cause__` is the exception that it raised, or its summary."""
+
+
+class CallTimeout(ServerError, TimeoutError):
+    """No reply in time. A message that had not started is never run; one that had completes, its reply is dropped."""
+
+
+class MailboxFull(ServerError):
+    """The mailbox is at its limit (or, with `drop_oldest`, this call was the oldest and gave way)."""
+
+
+class UnknownMessage(ServerError, TypeError):
+    """The server has no handler for this type of message."""
+
+
+class DeadlockError(ServerError):
+    """Waiting here would never end: the servers in `chain` wait for one another, the first also being the last."""
+
+    def __init__(self, chain: Sequence[object]) -> None:
+        """Name the chain of server ids, from the asking one back to itself."""
+        self.chain: tuple[object, ...] = tuple(chain)
+        super().__init__(
+            "these servers would wait for one another for ever: "
+            + " -> ".join(str(link) for link in self.chain)
+            + "; cast, or reply later with defer()"
+        )
+
+
+class WrongLoop(ServerError):
+    """Called from another thread or another event loop than the server's own."""
+
+
+class AsyncioOnly(SupervisorError):
+    """Supervisors run under asyncio (uvloop too), not under trio or without a running loop."""
+
+
+class NotStarted(SupervisorError):
+    """The supervisor is not running: not started yet, stopping, or ended."""
+
+
+class AlreadyStarted(SupervisorError):
+    """The supervisor is running already."""
+
+
+class ChildExists(SupervisorError):
+    """A child with this id exists in the supervisor."""
+
+
+class ChildNotFound(SupervisorError):
+    """The supervisor has no child with this id (or not in the needed state)."""
+
+
+class TooManyChildren(SupervisorError):
+    """The dynamic supervisor is at its `max_children`."""
+
+
+class RestartsExhausted(SupervisorError):
+    """A child crashed more often than its intensity allows; the supervisor ends."""
+
+
+class AlreadyRegistered(SupervisorError):
+    """The name is taken by a living server."""
+
+
+class AlreadyReplied(SupervisorError):
+    """A deferred reply was given twice."""
+
+
+class LinkedServerEnded(SupervisorError):
+    """A linked server ended abnormally, and so does this one."""

@@ -1,0 +1,33 @@
+"""Why a server ended, as a value."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Kind = Literal["normal", "stopped", "killed", "crashed", "parent"]
+
+
+class ExitReason(NamedTuple):
+    """Why an incarnation ended.
+
+    `normal`: by itself. `stopped`: `ref.stop()` or `stop_self("stopped")`. `parent`: its supervisor stopped it (OTP: shutdown).
+    `killed`: at a deadline, by `kill()` or by cancellation. `crashed`: an exception, kept in `error`.
+    """
+
+    kind: Kind
+    error: BaseException | None = None
+
+    @property
+    def abnormal(self) -> bool:
+        """Whether a transient child is restarted after it."""
+        return self.kind in ("killed", "crashed")
+
+    def __repr__(self) -> str:
+        """Show kind and type of the error, never its text."""
+        return self.kind if self.error is None else f"{self.kind}({type(self.error).__qualname__})"
+
+
+NORMAL = ExitReason("normal")
+STOPPED = ExitReason("stopped")
+KILLED = ExitReason("killed")
+PARENT = ExitReason("parent")

@@ -1,0 +1,104 @@
+"""What all servers of one event loop share."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .clock import Clock, LoopClock
+from .deadlines import Deadlines
+from .errors import AsyncioOnly, WrongLoop
+from .fairness import FairnessBudget
+
+if TYPE_CHECKING:
+    from .slot import Slot
+
+_floors: dict[asyncio.AbstractEventLoop, Floor] = {}
+
+
+class Floor:
+    """Loop, thread, clock, fairness budget, deadlines and tasks.
+
+    `tasks` holds the servers' tasks (asyncio itself holds tasks weakly), `active` those that are inside an async handler,
+    `stack` the servers whose sync handler is running, outermost first.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "active",
+        "budget",
+        "clock",
+        "deadlines",
+        "is_running",
+        "loop",
+        "stack",
+        "task_done",
+        "tasks",
+        "thread_id",
+    )
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, shared: Floor | None = None) -> None:
+        """Serve `loop`; all but clock and deadlines come from `shared`, the loop's own floor, when the clock is another."""
+        self.loop = loop
+        self.is_running = loop.is_running
+        self.thread_id = threading.get_ident()
+        self.clock = clock
+        self.deadlines = Deadlines(clock)
+        self.budget = FairnessBudget(loop) if shared is None else shared.budget
+        self.tasks: dict[asyncio.Task[None], Slot] = {} if shared is None else shared.tasks
+        self.active: dict[asyncio.Task[None], Slot] = {} if shared is None else shared.active
+        self.task_done: Callable[[asyncio.Task[None]], None] | None = None
+        self.stack: list[Slot] = [] if shared is None else shared.stack
+
+    @classmethod
+    def current(cls, clock: Clock | None = None) -> Floor:
+        """Return the running loop's floor, or one like it with `clock`.
+
+        Raises:
+            AsyncioOnly: no asyncio loop is running here.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            message = "no running asyncio loop: supervisors need asyncio (or uvloop); trio is not supported"
+            raise AsyncioOnly(message) from None
+        floor = _floors.get(loop)
+        if floor is None:
+            for ended in [known for known in _floors if known.is_closed()]:
+                del _floors[ended]
+            floor = _floors[loop] = cls(loop, LoopClock(loop))
+        return floor if clock is None else cls(loop, clock, shared=floor)
+
+    def check(self, slot_id: object) -> None:
+        """Refuse a call from elsewhere.
+
+        Raises:
+            WrongLoop: another thread, or another loop runs in this one.
+        """
+        if threading.get_ident() != self.thread_id or not self.is_running():
+            message = f"server {slot_id!r} lives on another event loop or thread; use asyncio.run_coroutine_threadsafe"
+            raise WrongLoop(message)
+
+    async def wait_done(self, future: asyncio.Future[None], timeout_s: float | None) -> bool:
+        """Wait for `future`, at most `timeout_s` seconds (None: no limit); False when the time is over."""
+        if timeout_s is None or future.done():
+            await future
+            return True
+        task = asyncio.current_task(self.loop)
+        cancels = task.cancelling() if task is not None else 0
+        timer = self.clock.call_later(max(0.0, timeout_s), lambda: _cancel(future))
+        try:
+            await future
+        except asyncio.CancelledError:
+            if task is not None and task.cancelling() > cancels:
+                raise
+            return False
+        finally:
+            timer.cancel()
+        return True
+
+
+def _cancel(future: asyncio.Future[None]) -> None:
+    future.cancel()

@@ -1,0 +1,187 @@
+"""The base class of servers: typed handlers and the callbacks of OTP's gen_server."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from .errors import NotStarted, SupervisorError
+from .exits import ExitReason, Kind
+from .messages import HANDLES_ATTRIBUTE, Continue
+from .monitor import Monitor, link, monitor_into_mailbox
+from .reply import Deferred
+from .slot import Ending, Handler
+from .timers import Timer
+
+if TYPE_CHECKING:
+    from .ref import ServerRef
+    from .slot import Slot
+
+Reply = TypeVar("Reply")
+
+
+class GenServer:
+    """A server: one message at a time, its state in its attributes, started and restarted by a supervisor.
+
+    Subclasses mark methods with `@handles(MessageType)`. A handler returns the reply; raises `Refusal` to say no; any
+    other exception crashes the server: the running call gets `ServerCrashed`, the supervisor decides about a restart.
+    """
+
+    __slots__ = ("_slot",)
+
+    version: ClassVar[int] = 1
+    trap_exit: ClassVar[bool] = False
+    """True: the end of a linked server arrives as an `Exit` message instead of ending this one (OTP: trap_exit)."""
+
+    _handlers: ClassVar[dict[type, Handler]] = {}
+    _sync_handlers: ClassVar[dict[type, Handler]] = {}
+
+    _slot: Slot
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Collect the class's handlers; a method that overrides a handler takes its messages over."""
+        super().__init_subclass__(**kwargs)
+        cls._handlers = {}
+        for name, types in _marked(cls):
+            method: Callable[..., Any] = getattr(cls, name)
+            cls._handlers.update(dict.fromkeys(types, method))
+        cls._sync_handlers = {
+            kind: method for kind, method in cls._handlers.items() if not inspect.iscoroutinefunction(method)
+        }
+
+    @classmethod
+    def find_handler(cls, kind: type) -> Handler | None:
+        """Return the handler for messages of `kind`: its own, or that of the nearest base class."""
+        for base in kind.__mro__:
+            handler = cls._handlers.get(base)
+            if handler is not None:
+                return handler
+        return None
+
+    @classmethod
+    def sync_handlers(cls) -> dict[type, Handler]:
+        """Return the handlers that may run inline, by exact type."""
+        return cls._sync_handlers
+
+    def attach(self, slot: Slot) -> None:
+        """Give the server its place; called by the runtime before `init`.
+
+        Raises:
+            SupervisorError: this instance has a place already; the factory must make a new one each time.
+        """
+        if getattr(self, "_slot", None) is not None:
+            message = f"the factory of child {slot.id!r} returned a server that was started before; make a new one"
+            raise SupervisorError(message)
+        self._slot = slot
+
+    # -- callbacks ----------------------------------------------------------------------------------------------------
+
+    async def init(self) -> Continue | None:
+        """Prepare the server before its first message; calls wait meanwhile. Raising fails the start (OTP: init).
+
+        Returns:
+            None, or `Continue(argument)` to run `handle_continue(argument)` before any message.
+        """
+        return None
+
+    async def handle_continue(self, argument: Any) -> Continue | None:
+        """Go on after `init` or `continue_with`. Raising is a crash (OTP: handle_continue)."""
+        del argument
+        return None
+
+    async def handle_info(self, message: Any) -> None:
+        """Take Down, Exit, timer messages and casts that have no handler of their own; the default logs their type."""
+        from .log import logger
+
+        logger().info("message_without_handler", server=str(self._slot.id), message_type=type(message).__qualname__)
+
+    async def terminate(self, reason: ExitReason) -> None:
+        """Clean up. Called exactly once for each incarnation whose `init` succeeded, whatever ended it.
+
+        Runs in a task of its own, shielded from foreign cancellation, cancelled at the shutdown deadline.
+        """
+        del reason
+
+    async def code_change(self, old_version: int, state: Any) -> Any:
+        """Turn the state of `old_version` into this class's (OTP: code_change); raising keeps the old server."""
+        del old_version
+        return state
+
+    def get_state(self) -> Any:
+        """Return the state for `get_state(ref)` and `change_code`: by default a dict of the attributes."""
+        names = [*getattr(self, "__dict__", {}), *(slot for base in type(self).__mro__ for slot in _slots_of(base))]
+        return {name: getattr(self, name) for name in names if name != "_slot" and hasattr(self, name)}
+
+    def set_state(self, state: Any) -> None:
+        """Take the state over in `change_code`: by default the attributes in a dict."""
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    # -- for handlers -------------------------------------------------------------------------------------------------
+
+    @property
+    def ref(self) -> ServerRef:
+        """This server's ref.
+
+        Raises:
+            NotStarted: no supervisor has started this instance.
+        """
+        slot: Slot | None = getattr(self, "_slot", None)
+        if slot is None or slot.ref is None:
+            message = f"{type(self).__qualname__} was not started by a supervisor"
+            raise NotStarted(message)
+        return slot.ref
+
+    def defer(self) -> Deferred[Any]:
+        """Take the right to answer the running call later; the handler then returns `NO_REPLY`.
+
+        Raises:
+            SupervisorError: no call is running (a cast has no caller).
+        """
+        pending = self._slot.defer()
+        if pending is None:
+            message = f"server {self._slot.id!r}: defer() belongs into the handler of a call"
+            raise SupervisorError(message)
+        return Deferred(pending)
+
+    def send_after(self, delay_s: float, message: object) -> Timer:
+        """Send `message` to this server in `delay_s` seconds, unless cancelled or this incarnation has ended."""
+        return Timer(self._slot, delay_s, message)
+
+    def continue_with(self, argument: Any) -> None:
+        """Run `handle_continue(argument)` after this handler and before the next user message."""
+        self._slot.enqueue_control(lambda slot: _continue(slot, argument), None)
+
+    def stop_self(self, reason: Kind = "normal") -> None:
+        """End after this handler; the restart policy applies as for an exit in OTP. Waiting messages stay for a restart."""
+        self._slot.ask_end(Ending(ExitReason(reason), final=False, by_itself=True))
+
+    def monitor(self, ref: ServerRef) -> Monitor:
+        """Get a `Down` message at each end of an incarnation of `ref`, until cancelled or this incarnation ends."""
+        return monitor_into_mailbox(ref, self._slot)
+
+    def link(self, ref: ServerRef) -> None:
+        """Tie the two incarnations: an end other than normal of one ends the other too (OTP: link)."""
+        link(self._slot, ref)
+
+
+async def _continue(slot: Slot, argument: Any) -> None:
+    following: Continue | None = Continue(argument)
+    while following is not None:
+        assert slot.server is not None
+        following = await slot.server.handle_continue(following.argument)
+
+
+def _marked(cls: type) -> list[tuple[str, tuple[type, ...]]]:
+    return [
+        (name, types)
+        for base in reversed(cls.__mro__)
+        for name, method in vars(base).items()
+        if (types := getattr(method, HANDLES_ATTRIBUTE, None)) is not None
+    ]
+
+
+def _slots_of(base: type) -> tuple[str, ...]:
+    names: str | tuple[str, ...] = vars(base).get("__slots__", ())
+    return (names,) if isinstance(names, str) else tuple(names)

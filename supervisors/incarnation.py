@@ -1,0 +1,277 @@
+"""One life of a child: start, run, end. The body of every task of this floor."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from .errors import (
+    CrashSummary,
+    InitFailed,
+    ServerCrashed,
+    ServerDown,
+    ServerError,
+    ServerKilled,
+    ServerStopped,
+    SupervisorError,
+)
+from .events import emit
+from .exits import KILLED, NORMAL, ExitReason
+from .gen_server import GenServer
+from .serving import active, serve
+from .slot import NO_HANDLERS, SHUT, Ending, Slot
+from .supervisor_base import SupervisorBase
+
+if TYPE_CHECKING:
+    from .messages import Continue
+
+KILL_GRACE_S = 0.25
+
+
+def launch(slot: Slot) -> None:
+    """Start the next incarnation in a task of its own; the slot takes messages already."""
+    slot.phase = "starting"
+    slot.killing = slot.suspended = False
+    slot.crash = slot.ending = slot.refuse = slot.reason = slot.current = None
+    slot.lived_from_s = None
+    floor = slot.floor
+    slot.task = floor.loop.create_task(incarnation(slot))
+    floor.tasks[slot.task] = slot
+    if floor.task_done is None:
+        floor.task_done = partial(_task_done, floor.tasks)
+    slot.task.add_done_callback(floor.task_done)
+
+
+async def incarnation(slot: Slot) -> None:
+    """Live once, then tell the parent why it ended."""
+    task = asyncio.current_task(slot.floor.loop)
+    assert task is not None
+    reason = NORMAL
+    try:
+        following = await active(slot, _open(slot))
+        _opened(slot)
+        if slot.server is not None:
+            if following is not None:
+                await active(slot, _continue(slot.server, following))
+            reason = await serve(slot)
+        elif slot.behaviour is not None:
+            reason = await slot.behaviour.live(slot)
+        else:
+            assert slot.spec.task is not None
+            await slot.spec.task()
+    except asyncio.CancelledError as error:
+        reason = _cancelled(slot, task, error)
+    except GeneratorExit:
+        raise
+    except Exception as error:  # noqa: BLE001 - this is where a crash ends
+        reason = ExitReason("crashed", error)
+    except BaseException as error:  # KeyboardInterrupt, SystemExit: nobody may wait when it leaves
+        reason = ExitReason("crashed", error)
+        slot.ending = Ending(reason, final=True)
+        end(slot, task, reason)
+        raise
+    cancelled = reason is KILLED
+    end(slot, task, await _close(slot, reason))
+    if cancelled:
+        raise asyncio.CancelledError
+
+
+async def _open(slot: Slot) -> Continue | None:
+    """Make the child and prepare it; nothing for a bare task."""
+    if slot.spec.start is None:
+        return None
+    made = slot.spec.start()
+    if isinstance(made, SupervisorBase):
+        slot.behaviour = made
+        await made.open(slot)
+        return None
+    if not isinstance(made, GenServer):
+        message = f"child {slot.id!r}: start= must return a GenServer or a supervisor, not {type(made).__qualname__}"
+        raise TypeError(message)
+    made.attach(slot)
+    following = await made.init()
+    slot.server = made
+    slot.sync_handlers = made.sync_handlers()
+    return following
+
+
+def _opened(slot: Slot) -> None:
+    slot.first = False
+    slot.lived_from_s = slot.floor.clock.monotonic()
+    if slot.phase == "starting":
+        slot.phase = "running"
+    slot.resolve_start_waiters(None)
+    emit(slot.parent, "started", slot)
+
+
+async def _continue(server: GenServer, following: Continue | None) -> None:
+    while following is not None:
+        following = await server.handle_continue(following.argument)
+
+
+def _cancelled(slot: Slot, task: asyncio.Task[None], error: asyncio.CancelledError) -> ExitReason:
+    """Tell a kill, a stop of a bare task, a foreign cancellation and a CancelledError of the handler's own apart."""
+    if slot.killing:
+        return KILLED
+    if not task.cancelling():
+        return ExitReason("crashed", error)
+    if slot.spec.task is not None and slot.ending is not None:
+        return slot.ending.reason
+    slot.ending = Ending(KILLED, final=True)
+    return KILLED
+
+
+async def _close(slot: Slot, reason: ExitReason) -> ExitReason:
+    """Let the child clean up; what it raises is the reason then."""
+    slot.door = SHUT
+    slot.fail_running(partial(running_error, slot, reason))
+    if slot.ending is not None and slot.ending.final:
+        slot.fail_everything(partial(ended_error, slot, reason))
+    try:
+        if slot.behaviour is not None:
+            await slot.behaviour.close(slot)
+        elif slot.server is not None and type(slot.server).terminate is not GenServer.terminate:
+            await _terminate(slot, slot.server, reason)
+    except Exception as error:  # noqa: BLE001 - as in OTP, a crash in terminate is the reason
+        return reason if reason.kind == "crashed" else ExitReason("crashed", error)
+    return reason
+
+
+async def _terminate(slot: Slot, server: GenServer, reason: ExitReason) -> None:
+    """Run `terminate` where a cancellation of the server's task does not reach it, only the deadline does."""
+    floor = slot.floor
+    task = floor.loop.create_task(server.terminate(reason))
+    floor.tasks[task] = slot
+    floor.active[task] = slot
+    grace = floor.clock.call_later(KILL_GRACE_S, lambda: _cancel(task)) if slot.killing else None
+    try:
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError:
+                if slot.killing:
+                    task.cancel()
+    finally:
+        floor.tasks.pop(task, None)
+        floor.active.pop(task, None)
+        if grace is not None:
+            grace.cancel()
+    if not task.cancelled():
+        task.result()
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+
+
+def end(slot: Slot, task: asyncio.Task[None], reason: ExitReason) -> None:
+    """Clear the incarnation away and let the parent decide what follows; once for each task."""
+    if slot.task is not task:
+        return
+    slot.task = slot.server = slot.behaviour = slot.waker = None
+    slot.sync_handlers = NO_HANDLERS
+    slot.door = SHUT
+    slot.fail_running(partial(running_error, slot, reason))
+    owned, slot.owned = slot.owned, None
+    for cancel in owned or ():
+        cancel()
+    if reason.kind == "crashed":
+        slot.crashes += 1
+        emit(slot.parent, "crashed", slot, reason)
+    if slot.parent is None:
+        finish(slot, reason)
+    else:
+        slot.parent.child_ended(slot, reason)
+    restarting = slot.phase != "ended"
+    for hear in tuple(slot.watchers or ()):
+        hear(reason, restarting)
+    waiters, slot.exit_waiters = slot.exit_waiters, None
+    for waiter in waiters or ():
+        if not waiter.done():
+            waiter.set_result(None)
+
+
+def finish(slot: Slot, reason: ExitReason) -> None:
+    """End the slot for good; what stays of an exception is its summary, so that no frames are kept alive."""
+    error = reason.error
+    if error is not None and not slot.first and not isinstance(error, SupervisorError):
+        reason = ExitReason(reason.kind, CrashSummary.of(error))
+    slot.finish(reason, partial(ended_error, slot, reason))
+
+
+def running_error(slot: Slot, reason: ExitReason) -> ServerError:
+    """Make the error for a call that was running when its server ended."""
+    if slot.killing or reason.kind == "killed":
+        return slot.killed_error()
+    if reason.error is None:
+        return slot.stopped_error()
+    return crashed_error(slot, reason.error)
+
+
+def crashed_error(slot: Slot, error: BaseException) -> ServerCrashed:
+    """Make the error for the call whose handler raised `error`."""
+    crashed = ServerCrashed(f"server {slot.id!r} crashed with {type(error).__qualname__}; the message is not run again")
+    crashed.__cause__ = CrashSummary.of(error)
+    return crashed
+
+
+def ended_error(slot: Slot, reason: ExitReason) -> ServerError:
+    """Make the error for a message to a server that has ended."""
+    if reason.kind == "killed":
+        return ServerKilled(f"server {slot.id!r} was killed")
+    if reason.kind != "crashed":
+        return ServerStopped(f"server {slot.id!r} has ended ({reason.kind})")
+    assert reason.error is not None
+    down: ServerError
+    if slot.first:
+        down = InitFailed(f"child {slot.id!r} could not start: {type(reason.error).__qualname__} in its init")
+        down.__cause__ = reason.error
+    else:
+        down = ServerDown(f"server {slot.id!r} crashed and is not coming back by itself")
+        down.__cause__ = CrashSummary.of(reason.error)
+    return down
+
+
+async def stop_slot(slot: Slot, ending: Ending, timeout_s: float | str | None) -> None:
+    """End the current incarnation: ask, wait `timeout_s` seconds, kill, and report what does not even die then."""
+    if slot.phase == "ended":
+        return
+    if slot.task is None:
+        if ending.final and slot.parent is not None:
+            slot.ending = ending
+            slot.parent.child_ended(slot, ending.reason)
+        return
+    slot.ask_end(ending)
+    if timeout_s == "kill" or not await exit_within(slot, timeout_s):
+        slot.kill()
+        if not await exit_within(slot, KILL_GRACE_S):
+            leak(slot)
+
+
+async def exit_within(slot: Slot, timeout_s: float | str | None) -> bool:
+    assert not isinstance(timeout_s, str)
+    waiter: asyncio.Future[None] = slot.floor.loop.create_future()
+    if slot.exit_waiters is None:
+        slot.exit_waiters = []
+    slot.exit_waiters.append(waiter)
+    return await slot.floor.wait_done(waiter, timeout_s)
+
+
+def leak(slot: Slot) -> None:
+    """Give up on a task that swallows cancellation: its slot ends, its replies are ignored, it is reported."""
+    task = slot.task
+    if task is None:
+        return
+    emit(slot.parent, "leaked", slot, KILLED)
+    slot.ending = Ending(KILLED, final=True)
+    end(slot, task, KILLED)
+
+
+def _task_done(tasks: dict[asyncio.Task[None], Slot], task: asyncio.Task[None]) -> None:
+    """Let go of a task, and catch the one that was cancelled before its first step: its body never ran."""
+    slot = tasks.pop(task, None)
+    if slot is not None and slot.task is task:
+        if not slot.killing:
+            slot.ending = Ending(KILLED, final=True)
+        end(slot, task, KILLED)

@@ -1,0 +1,123 @@
+"""Looking into a running server and holding it still (OTP: sys)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .errors import CrashSummary, Refusal, SupervisorError
+
+if TYPE_CHECKING:
+    from .gen_server import GenServer
+    from .ref import ServerRef
+    from .slot import Slot, TraceEvent
+
+
+class SystemCallFailed(SupervisorError, Refusal):
+    """The server's own code raised while it was looked into; the server lives, unchanged."""
+
+
+class Statistics(NamedTuple):
+    """Figures of one slot, over all its incarnations."""
+
+    mailbox_length: int
+    """User messages that wait now."""
+    handled: int
+    """User messages run, refused ones too."""
+    crashes: int
+    restarts: int
+    dropped: int
+    """Casts and late replies that nobody got, refused casts, messages that gave way."""
+    handler_time_s: float
+    """Seconds spent in handlers; an async handler's waits count."""
+
+
+def statistics(ref: ServerRef) -> Statistics:
+    """Return the figures of `ref` now; works in every phase."""
+    slot = ref.slot
+    mailbox = slot.mailbox
+    return Statistics(mailbox.length, slot.handled, slot.crashes, slot.restarts, mailbox.dropped, slot.handler_time_s)
+
+
+def trace(ref: ServerRef, function: Callable[[TraceEvent], None] | None) -> None:
+    """Call `function` with a `TraceEvent` for each step of each user message; None ends it; one that raises is detached."""
+    slot = ref.slot
+    slot.floor.check(slot.id)
+    slot.trace = function
+    slot.interrupt = True
+    slot.wake()
+
+
+async def get_state(ref: ServerRef, timeout_s: float | None = 5.0) -> Any:
+    """Return what the server's `get_state` returns, taken between two messages; works while suspended.
+
+    Raises:
+        SystemCallFailed: its `get_state` raised. And what `call` raises.
+    """
+
+    def read(slot: Slot) -> Any:
+        return None if slot.server is None else slot.server.get_state()
+
+    return await _ask(ref, read, timeout_s)
+
+
+async def suspend(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
+    """Run no further user message until `resume`; messages wait, their timeouts run. Again: nothing changes."""
+
+    def hold(slot: Slot) -> None:
+        slot.suspended = True
+        if slot.phase == "running":
+            slot.phase = "suspended"
+
+    await _ask(ref, hold, timeout_s)
+
+
+async def resume(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
+    """Go on after `suspend`."""
+
+    def go_on(slot: Slot) -> None:
+        slot.suspended = False
+        if slot.phase == "suspended":
+            slot.phase = "running"
+
+    await _ask(ref, go_on, timeout_s)
+
+
+async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_s: float | None = 5.0) -> None:
+    """Replace the running server by `factory()`, its state carried over by the new one's `code_change`.
+
+    Between two messages: `new.set_state(await new.code_change(old.version, old.get_state()))`. Restarts still use the
+    spec's own `start`.
+
+    Raises:
+        SystemCallFailed: a step raised; the old server goes on.
+    """
+
+    async def change(slot: Slot) -> None:
+        old = slot.server
+        if old is None:
+            message = f"{slot.id!r} is not a GenServer: its code cannot be changed"
+            raise SystemCallFailed(message)
+        new = factory()
+        new.attach(slot)
+        new.set_state(await new.code_change(old.version, old.get_state()))
+        slot.server = new
+        slot.sync_handlers = new.sync_handlers()
+
+    await _ask(ref, change, timeout_s)
+
+
+async def _ask(ref: ServerRef, action: Callable[[Slot], Any], timeout_s: float | None) -> Any:
+    async def run(slot: Slot) -> Any:
+        try:
+            result = action(slot)
+            return await result if inspect.isawaitable(result) else result
+        except Refusal:
+            raise
+        except Exception as error:
+            message = f"server {slot.id!r}: {CrashSummary.of(error)}"
+            raise SystemCallFailed(message) from None
+
+    pending: Awaitable[Any] = ref.slot.enqueue_control(run, timeout_s).wait()
+    return await pending

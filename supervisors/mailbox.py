@@ -1,0 +1,147 @@
+"""The mailbox of a child's slot: two lanes, made only when something waits in them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from .errors import MailboxFull, ServerError
+
+if TYPE_CHECKING:
+    from .reply import PendingReply
+
+CastItem = tuple[object, Context]
+COMPACT_ABOVE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxSpec:
+    """How many user messages may wait, and what happens to the next one.
+
+    `block`: calls wait in line for room, their message with them; a cast cannot wait and raises `MailboxFull`.
+    `reject`: both raise `MailboxFull`. `drop_oldest`: the oldest message goes; a call among them gets `MailboxFull`.
+    """
+
+    limit: int = 10_000
+    overflow: Literal["block", "reject", "drop_oldest"] = "block"
+
+    def __post_init__(self) -> None:
+        """Refuse a limit below 1 and an unknown overflow with ValueError."""
+        if self.limit < 1 or self.overflow not in ("block", "reject", "drop_oldest"):
+            message = f"a mailbox needs limit >= 1 and overflow block, reject or drop_oldest, not {self}"
+            raise ValueError(message)
+
+
+DEFAULT_MAILBOX: Final = MailboxSpec()
+
+
+class Mailbox:
+    """Control messages before user messages, each lane first in, first out.
+
+    The line of senders that wait for room is the tail of the user lane beyond the limit: order and room are the same
+    as with a second queue, and a blocked message is held the moment it is sent.
+    """
+
+    __slots__ = ("abandoned", "control", "dropped", "spec", "user")
+
+    def __init__(self, spec: MailboxSpec) -> None:
+        """Start empty."""
+        self.spec = spec
+        self.user: deque[CastItem | PendingReply[Any]] | None = None
+        self.control: deque[PendingReply[Any]] | None = None
+        self.abandoned = 0
+        self.dropped = 0
+
+    @property
+    def length(self) -> int:
+        """Messages that wait, those in line for room included."""
+        return 0 if self.user is None else len(self.user) - self.abandoned
+
+    def put_call(self, pending: PendingReply[Any]) -> None:
+        """Take a call.
+
+        Raises:
+            MailboxFull: no room and `reject`.
+        """
+        if self.user is None:
+            self.user = deque()
+        elif len(self.user) >= self.spec.limit and self.length >= self.spec.limit and self.spec.overflow != "block":
+            self._make_room(pending.slot.id)
+        self.user.append(pending)
+
+    def put_cast(self, item: CastItem, slot_id: object) -> None:
+        """Take a cast.
+
+        Raises:
+            MailboxFull: no room and `reject` or `block`.
+        """
+        if self.user is None:
+            self.user = deque()
+        elif len(self.user) >= self.spec.limit and self.length >= self.spec.limit:
+            self._make_room(slot_id)
+        self.user.append(item)
+
+    def put_system(self, item: CastItem) -> None:
+        """Take a message of the runtime (Down, Exit, a timer's), which needs no room."""
+        if self.user is None:
+            self.user = deque()
+        self.user.append(item)
+
+    def put_control(self, pending: PendingReply[Any]) -> None:
+        """Take a control message, which needs no room."""
+        if self.control is None:
+            self.control = deque()
+        self.control.append(pending)
+
+    def _make_room(self, slot_id: object) -> None:
+        if self.spec.overflow != "drop_oldest":
+            raise _full(slot_id, self.spec.limit)
+        assert self.user is not None
+        while self.user:
+            oldest = self.user.popleft()
+            if type(oldest) is tuple:
+                break
+            if oldest.forget():
+                oldest.fail(_full(slot_id, self.spec.limit))
+                break
+            self.abandoned -= 1
+        self.dropped += 1
+
+    def rest(self) -> None:
+        """Give the memory of empty lanes back."""
+        if not self.user:
+            self.user = None
+        if not self.control:
+            self.control = None
+
+    def note_abandoned(self) -> None:
+        """Count a call whose caller gave up; clean the lane when half of it is such calls."""
+        if self.user is None:
+            return
+        self.abandoned += 1
+        if self.abandoned > COMPACT_ABOVE and 2 * self.abandoned > len(self.user):
+            live = [item for item in self.user if type(item) is tuple or item.waiting]
+            self.user.clear()
+            self.user.extend(live)
+            self.abandoned = 0
+
+    def fail_all(self, error: Callable[[], ServerError]) -> None:
+        """Answer every waiting call with a new `error()`, drop and count every cast."""
+        for lane in (self.control, self.user):
+            while lane:
+                item = lane.popleft()
+                if type(item) is tuple:
+                    self.dropped += 1
+                elif item.forget():
+                    item.fail(error())
+        self.control = self.user = None
+        self.abandoned = 0
+
+
+def _full(slot_id: object, limit: int) -> MailboxFull:
+    return MailboxFull(
+        f"the mailbox of server {slot_id!r} holds its limit of {limit} messages; slow down or raise the limit"
+    )

@@ -1,0 +1,145 @@
+"""Hearing that a server has ended: monitors and links."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .errors import LinkedServerEnded
+from .exits import STOPPED, ExitReason
+from .slot import Ending
+
+if TYPE_CHECKING:
+    from .ref import ServerRef
+    from .slot import Slot
+
+
+class Down(NamedTuple):
+    """An incarnation of `ref` ended with `reason`; `restarting` tells whether another one is to come."""
+
+    ref: ServerRef
+    reason: ExitReason
+    restarting: bool
+
+
+class Exit(NamedTuple):
+    """A linked server ended; sent to a server with `trap_exit`."""
+
+    ref: ServerRef
+    reason: ExitReason
+
+
+class Monitor:
+    """Watches one server: `await monitor` gives the next `Down`; `async for` all of them, up to the final one."""
+
+    def __init__(self, ref: ServerRef, deliver: Callable[[Down], None] | None = None) -> None:
+        """Watch `ref`, see `monitor`."""
+        self.ref = ref
+        self._slot = ref.slot
+        self._downs: deque[Down] = deque()
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._over = False
+        self._deliver = self._downs.append if deliver is None else deliver
+        if self._slot.phase == "ended":
+            assert self._slot.reason is not None
+            self._hear(self._slot.reason, restarting=False)
+        else:
+            self._slot.watch(self._hear)
+
+    def cancel(self) -> None:
+        """Hear no more; those who wait get what was heard, or the end of the iteration."""
+        self._over = True
+        self._slot.unwatch(self._hear)
+        self._wake()
+
+    def __await__(self) -> Generator[Any, Any, Down]:
+        """Wait for the next Down.
+
+        Raises:
+            LookupError: cancelled, or the final Down was taken before.
+        """
+        return self._next().__await__()
+
+    def __aiter__(self) -> Monitor:
+        """Iterate over the Downs."""
+        return self
+
+    async def __anext__(self) -> Down:
+        """Return the next Down."""
+        try:
+            return await self._next()
+        except LookupError:
+            raise StopAsyncIteration from None
+
+    async def _next(self) -> Down:
+        while not self._downs:
+            if self._over:
+                message = f"the monitor of server {self.ref.id!r} is over: cancelled, or its final Down was taken"
+                raise LookupError(message)
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+        return self._downs.popleft()
+
+    def _hear(self, reason: ExitReason, restarting: bool) -> None:  # noqa: FBT001 - a callback
+        self._over = not restarting
+        self._deliver(Down(self.ref, reason, restarting))
+        self._wake()
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, deque()
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+def monitor(ref: ServerRef) -> Monitor:
+    """Watch `ref`: a `Down` for the end of each incarnation. On an ended server the Down comes at once (OTP: monitor)."""
+    return Monitor(ref)
+
+
+def monitor_into_mailbox(ref: ServerRef, slot: Slot) -> Monitor:
+    """Watch `ref` for the server in `slot`: Downs are messages; it ends with the current incarnation."""
+    made = Monitor(ref, slot.enqueue_system)
+    slot.own(made.cancel)
+    return made
+
+
+def link(slot: Slot, ref: ServerRef) -> None:
+    """Tie the current incarnations of `slot` and `ref` together."""
+    other = ref.slot
+    if other.phase == "ended":
+        assert other.reason is not None
+        _signal(slot, ref, other.reason)
+        return
+    assert slot.ref is not None
+    _follow(other, slot)
+    _follow(slot, other)
+
+
+def _follow(ending: Slot, follower: Slot) -> None:
+    """Pass the end of `ending` on to `follower`, once; forgotten when `follower` ends first."""
+
+    def pass_on(reason: ExitReason, restarting: bool) -> None:  # noqa: FBT001 - a callback
+        del restarting
+        ending.unwatch(pass_on)
+        follower.disown(forget)
+        assert ending.ref is not None
+        _signal(follower, ending.ref, reason)
+
+    def forget() -> None:
+        ending.unwatch(pass_on)
+
+    ending.watch(pass_on)
+    follower.own(forget)
+
+
+def _signal(slot: Slot, ref: ServerRef, reason: ExitReason) -> None:
+    if slot.server is not None and slot.server.trap_exit:
+        slot.enqueue_system(Exit(ref, reason))
+    elif reason.kind in ("crashed", "killed"):
+        slot.crash_from_outside(LinkedServerEnded(f"linked server {ref.id!r} ended: {reason!r}"))
+    elif reason.kind != "normal":
+        slot.ask_end(Ending(STOPPED, final=False, by_itself=True))

@@ -1,0 +1,211 @@
+"""The public face of a server: calls, casts, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from contextvars import copy_context
+from threading import get_ident
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+
+from .deadlock import refuse_own_task, waiting
+from .errors import Refusal
+from .exits import ExitReason, Kind
+from .incarnation import crashed_error, ended_error, stop_slot
+from .messages import NO_REPLY, Call
+from .reply import PendingReply
+from .serving import answer
+from .slot import INSIDE, OPEN, Ending
+
+if TYPE_CHECKING:
+    from .slot import Phase, Slot
+
+Reply = TypeVar("Reply")
+
+
+class ServerRef:
+    """Names a child's slot, not an incarnation: it stays good over restarts. Equal only to itself, hashable."""
+
+    __slots__ = ("__weakref__", "slot")
+
+    def __init__(self, slot: Slot) -> None:
+        """Face `slot`; made by supervisors."""
+        self.slot = slot
+
+    def __repr__(self) -> str:
+        """Show id and phase."""
+        return f"<ServerRef {self.slot.id!r} {self.slot.phase}>"
+
+    @property
+    def id(self) -> Hashable:
+        """The child's id in its supervisor."""
+        return self.slot.id
+
+    @property
+    def phase(self) -> Phase:
+        """What the server is doing: starting, running, suspended, draining, stopping, backoff, quarantined or ended."""
+        return self.slot.phase
+
+    @property
+    def alive(self) -> bool:
+        """Whether messages are accepted: not stopping, quarantined or ended; a restart in between counts as alive."""
+        return self.slot.refuse is None
+
+    @property
+    def reason(self) -> ExitReason | None:
+        """Why the slot ended, None while it has not; of a crash only a summary is kept."""
+        return self.slot.reason
+
+    @overload
+    def dispatch(self, message: Call[Reply], timeout_s: float | None = 5.0) -> Reply | PendingReply[Reply]: ...
+    @overload
+    def dispatch(self, message: object, timeout_s: float | None = 5.0) -> Any: ...
+
+    def dispatch(self, message: Any, timeout_s: float | None = 5.0) -> Any:
+        """Send a call, without suspending: run it now when nothing stands before it, else put it into the mailbox.
+
+        It runs now, in a copy of the caller's context, when the server is idle and nothing waits, the handler is sync and
+        the loop's fairness budget is not spent. Otherwise the mailbox holds it when this returns.
+
+        Args:
+            message: an instance of a type that the server handles.
+            timeout_s: seconds until the reply must be there, the wait in the queue included; None: no limit.
+
+        Returns:
+            the reply, or a `PendingReply` to await.
+
+        Raises:
+            Refusal: the handler's own (when it ran now).
+            ServerCrashed: the handler raised (when it ran now); the supervisor restarts the server.
+            ServerStopped, ServerKilled, ServerQuarantined, ServerDown, InitFailed: the server takes no messages.
+            MailboxFull: no room, and the mailbox rejects.
+            DeadlockError: called from inside this server's own handler.
+            WrongLoop: called from another thread or loop.
+        """
+        slot = self.slot
+        if slot.door == OPEN:
+            handler = slot.sync_handlers.get(type(message))
+            floor = slot.floor
+            if handler is not None and get_ident() == floor.thread_id and floor.is_running():
+                started_s = perf_counter()
+                if started_s < floor.budget.check_at or floor.budget.admits(started_s):
+                    slot.door = INSIDE
+                    floor.stack.append(slot)
+                    try:
+                        reply = copy_context().run(handler, slot.server, message)
+                    except BaseException as error:  # noqa: BLE001 - sorted out there
+                        floor.stack.pop()
+                        _inline_failed(slot, error, started_s)
+                    floor.stack.pop()
+                    slot.handled += 1
+                    slot.handler_time_s += perf_counter() - started_s
+                    if slot.door == INSIDE:
+                        slot.door = OPEN
+                    if slot.current is None and reply is not NO_REPLY:
+                        return reply
+                    return _inline_deferred(slot, reply, timeout_s, started_s)
+        return slot.enqueue_call(message, timeout_s)
+
+    @overload
+    async def call(self, message: Call[Reply], timeout_s: float | None = 5.0) -> Reply: ...
+    @overload
+    async def call(self, message: object, timeout_s: float | None = 5.0) -> Any: ...
+
+    async def call(self, message: Any, timeout_s: float | None = 5.0) -> Any:
+        """Send a call and wait for its reply: `dispatch`, then `PendingReply.wait`.
+
+        Args and errors as there; CallTimeout when the reply is late. Cancelled before the message has started, it is
+        never run; one that has started completes.
+        """
+        reply = self.dispatch(message, timeout_s)
+        if type(reply) is PendingReply:
+            return await reply.wait()
+        return reply
+
+    def cast(self, message: object) -> None:
+        """Send a message without an answer; it is in the mailbox when this returns. A refusal is dropped and counted.
+
+        Raises:
+            MailboxFull: no room, with overflow `block` or `reject`.
+            ServerStopped, ServerKilled, ServerQuarantined, ServerDown, InitFailed: the server takes no messages.
+            WrongLoop: called from another thread or loop.
+        """
+        self.slot.enqueue_cast(message)
+
+    async def stop(self, reason: Kind = "stopped", timeout_s: float | None = 5.0, *, drain: bool = False) -> None:
+        """End the server for good, whatever its restart kind: after the running message, before any queued one.
+
+        Args:
+            reason: the kind that monitors and `terminate` see.
+            timeout_s: seconds until it is killed; None waits for ever. What survives even that is reported as leaked.
+            drain: first run what is queued; new messages are refused at once.
+
+        Returns when it has ended. Cancelling gives up the wait only. An ended server: returns at once.
+
+        Raises:
+            DeadlockError: called from inside its own handler; use `stop_self`.
+            WrongLoop: called from another thread or loop.
+        """
+        self.slot.floor.check(self.slot.id)
+        refuse_own_task(self.slot)
+        await stop_slot(self.slot, Ending(ExitReason(reason), final=True, drain=drain), timeout_s)
+
+    def kill(self) -> None:
+        """Cancel the current incarnation and fail all its calls at once; the supervisor treats it as an abnormal end.
+
+        Raises:
+            WrongLoop: called from another thread or loop.
+        """
+        self.slot.floor.check(self.slot.id)
+        if self.slot.task is not None:
+            self.slot.kill()
+
+    async def started(self) -> None:
+        """Wait until `init` is through: of the first start, or of the restart that is coming.
+
+        Raises:
+            InitFailed: the first init raised; `__cause__` is what it raised.
+            ServerStopped, ServerKilled, ServerQuarantined, ServerDown: it ended instead.
+        """
+        slot = self.slot
+        slot.admit()
+        if slot.phase in ("starting", "backoff"):
+            with waiting(slot):
+                await slot.start_waiter()
+
+
+def _inline_failed(slot: Slot, error: BaseException, started_s: float) -> NoReturn:
+    """Do after a raising inline handler what the server's task does after a queued one."""
+    if isinstance(error, Refusal):
+        slot.current = None
+        slot.handled += 1
+        slot.handler_time_s += perf_counter() - started_s
+        if slot.door == INSIDE:
+            slot.door = OPEN
+        raise error.with_traceback(None) from error.__cause__
+    slot.crash = error
+    slot.interrupt = True
+    slot.wake()
+    if isinstance(error, (KeyboardInterrupt, SystemExit)):
+        reason = ExitReason("crashed", error)
+        slot.ending = Ending(reason, final=True)
+        slot.fail_everything(lambda: ended_error(slot, reason))
+        raise error
+    raise crashed_error(slot, error)
+
+
+def _inline_deferred(slot: Slot, reply: object, timeout_s: float | None, started_s: float) -> object:
+    """Give the caller of a handler that took a `Deferred` something to wait for."""
+    pending, slot.current = slot.current, None
+    if pending is None:
+        pending = slot.pending(None, timeout_s)
+    try:
+        answer(slot, pending, reply)
+    except TypeError as error:
+        _inline_failed(slot, error, started_s)
+    if reply is not NO_REPLY:
+        return reply
+    pending.timeout_s = timeout_s
+    if timeout_s is not None:
+        slot.floor.deadlines.add(pending, timeout_s)
+    return pending

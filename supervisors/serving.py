@@ -1,0 +1,217 @@
+"""The actor loop: what a server's task does between `init` and `terminate`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import types
+from collections.abc import Coroutine, Generator
+from contextvars import Context
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from .errors import Refusal, UnknownMessage
+from .exits import KILLED, ExitReason
+from .messages import NO_REPLY
+from .reply import CASTING, QUEUED, STARTED, PendingReply
+from .slot import NO_HANDLERS, OPEN, Slot, TraceEvent
+
+if TYPE_CHECKING:
+    from .mailbox import CastItem
+
+    Item = CastItem | PendingReply[Any]
+
+
+async def serve(slot: Slot) -> ExitReason:
+    """Run messages until the server ends; an exception is its crash."""
+    budget = slot.floor.budget
+    mailbox = slot.mailbox
+    while True:
+        slot.interrupt = False
+        if slot.crash is not None:
+            return ExitReason("crashed", slot.crash)
+        if slot.killing:
+            return KILLED
+        if slot.ending is not None and not (slot.ending.drain and mailbox.user):
+            return slot.ending.reason
+        if mailbox.control:
+            await run_control(slot, mailbox.control.popleft())
+        elif mailbox.user and not slot.suspended:
+            item = drain(slot)
+            if item is not None:
+                await run_one(slot, item)
+            elif budget.check_at < 0:
+                await budget.park()
+        else:
+            mailbox.rest()
+            slot.waker = slot.floor.loop.create_future()
+            if not slot.suspended and slot.trace is None:
+                slot.door = OPEN
+            await slot.waker
+
+
+def drain(slot: Slot) -> Item | None:
+    """Run waiting messages with sync handlers; stop at one that needs `run_one` (returned), at an interrupt or spent."""
+    assert slot.mailbox.user is not None
+    user = slot.mailbox.user
+    budget = slot.floor.budget
+    stack = slot.floor.stack
+    server = slot.server
+    handlers = slot.sync_handlers if slot.trace is None else NO_HANDLERS
+    now_s = perf_counter()
+    stack.append(slot)
+    try:
+        while user and not slot.interrupt:
+            if now_s >= budget.check_at and not budget.admits(now_s):
+                break
+            item = user.popleft()
+            if type(item) is tuple:
+                message, context = item
+                handler = handlers.get(type(message))
+                if handler is None:
+                    return item
+                slot.current = CASTING
+                try:
+                    context.run(handler, server, message)
+                except Refusal:
+                    slot.mailbox.dropped += 1
+            elif item.state == QUEUED:
+                handler = handlers.get(type(item.message))
+                if handler is None:
+                    return item
+                item.state = STARTED
+                slot.current = item
+                try:
+                    reply = item.context.run(handler, server, item.message)
+                except Refusal as refusal:
+                    item.fail(refusal.with_traceback(None))
+                else:
+                    answer(slot, item, reply)
+            else:
+                slot.mailbox.abandoned -= 1
+                continue
+            slot.handled += 1
+            then_s = perf_counter()
+            slot.handler_time_s += then_s - now_s
+            now_s = then_s
+    finally:
+        stack.pop()
+    slot.current = None
+    return None
+
+
+def answer(slot: Slot, pending: PendingReply[Any], reply: object) -> None:
+    """Give the caller its reply, unless the handler deferred it."""
+    if reply is NO_REPLY:
+        if not slot.is_deferred(pending) and not pending.done():
+            message = f"server {slot.id!r}: a handler returned NO_REPLY without defer(); its caller would wait for ever"
+            raise TypeError(message)
+        return
+    if slot.deferred:
+        slot.deferred.discard(pending)
+    pending.message = None
+    pending.succeed(reply)
+
+
+async def run_one(slot: Slot, item: Item) -> None:
+    """Run one message whose handler is async, found by a base class, missing, or traced."""
+    if isinstance(item, PendingReply):
+        message, context, pending = item.message, item.context, item
+        item.state = STARTED
+    else:
+        (message, context), pending = item, None
+    server = slot.server
+    assert server is not None
+    handler = server.find_handler(type(message))
+    if handler is None:
+        if pending is not None:
+            pending.fail(UnknownMessage(f"server {slot.id!r} has no handler for {type(message).__qualname__}"))
+            return
+        handler = type(server).handle_info
+    slot.current = CASTING if pending is None else pending
+    traced(slot, "received", message)
+    started_s = perf_counter()
+    try:
+        reply = await run_handler(slot, handler, message, context)
+        if pending is not None:
+            answer(slot, pending, reply)
+    except Refusal as refusal:
+        traced(slot, "refused", message)
+        if pending is None:
+            slot.mailbox.dropped += 1
+        else:
+            pending.fail(refusal.with_traceback(None))
+    except BaseException:
+        traced(slot, "crashed", message)
+        raise
+    else:
+        traced(slot, "handled", message)
+    slot.handled += 1
+    slot.handler_time_s += perf_counter() - started_s
+    slot.current = None
+
+
+async def run_handler(slot: Slot, handler: Any, message: object, context: Context) -> object:
+    """Call a sync or async handler in the caller's context."""
+    slot.floor.stack.append(slot)
+    try:
+        reply = context.run(handler, slot.server, message)
+    finally:
+        slot.floor.stack.pop()
+    return await active(slot, in_context(context, reply)) if inspect.iscoroutine(reply) else reply
+
+
+async def run_control(slot: Slot, pending: PendingReply[Any]) -> None:
+    """Run an action of the control lane."""
+    action: Any = pending.message
+    if not pending.forget():
+        return
+    pending.state = STARTED
+    slot.current = pending
+    try:
+        result = pending.context.run(action, slot)
+        if inspect.iscoroutine(result):
+            result = await active(slot, in_context(pending.context, result))
+        pending.succeed(result)
+    except Refusal as refusal:
+        pending.fail(refusal.with_traceback(None))
+    slot.current = None
+
+
+async def active(slot: Slot, work: Any) -> Any:
+    """Await `work` as something that may wait for other servers, so that circles are found."""
+    task = asyncio.current_task(slot.floor.loop)
+    assert task is not None
+    slot.floor.active[task] = slot
+    try:
+        return await work
+    finally:
+        slot.floor.active.pop(task, None)
+
+
+@types.coroutine
+def in_context(context: Context, work: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Step a coroutine in `context`, within the running task."""
+    step: Any = work.send
+    value: Any = None
+    while True:
+        try:
+            yielded = context.run(step, value)
+        except StopIteration as stop:
+            return stop.value
+        try:
+            value = yield yielded
+        except BaseException as error:  # noqa: BLE001 - goes into the coroutine, as `await` would do
+            step, value = work.throw, error
+        else:
+            step = work.send
+
+
+def traced(slot: Slot, kind: Any, message: object) -> None:
+    """Tell the trace function, if any; one that raises is detached."""
+    if slot.trace is None:
+        return
+    try:
+        slot.trace(TraceEvent(kind, slot.id, type(message)))
+    except Exception:  # noqa: BLE001 - the watcher's fault must not become the server's
+        slot.trace = None

@@ -1,0 +1,334 @@
+"""A child's place in its supervisor: mailbox, current incarnation and figures; it outlives every incarnation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import copy_context
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from .errors import DeadlockError, ServerError, ServerKilled, ServerStopped
+from .exits import ExitReason
+from .mailbox import Mailbox
+from .reply import CASTING, STARTED, PendingReply
+
+if TYPE_CHECKING:
+    from .child_spec import ChildSpec
+    from .clock import TimerHandle
+    from .floor import Floor
+    from .gen_server import GenServer
+    from .ref import ServerRef
+    from .supervisor_base import SupervisorBase
+
+Phase = Literal["starting", "running", "suspended", "draining", "stopping", "backoff", "quarantined", "ended"]
+Handler = Callable[[Any, Any], Any]
+Refuse = Callable[[], ServerError]
+
+# The door for inline calls. OPEN: idle, nothing waits, nothing forbids. INSIDE: an inline handler is running; whatever
+# forbids the next one meanwhile turns it to SHUT. Only the server's own task, when it goes idle, opens it.
+OPEN: Final = 0
+INSIDE: Final = 1
+SHUT: Final = 2
+
+NO_HANDLERS: Final[dict[type, Handler]] = {}
+
+
+class TraceEvent(NamedTuple):
+    """One step of one message, as `trace` shows it."""
+
+    kind: Literal["received", "handled", "refused", "crashed"]
+    id: object
+    message_type: type
+
+
+class Ending(NamedTuple):
+    """An end that was asked for: by `stop`, a supervisor, or the server itself."""
+
+    reason: ExitReason
+    final: bool
+    """Nothing is restarted afterwards; what is queued fails as soon as the stop is seen."""
+    drain: bool = False
+    """Run what is queued first."""
+    by_itself: bool = False
+    """Asked for by the server: the supervisor's restart policy applies."""
+
+
+class Slot:
+    """See the module. Everything in it is changed on the loop's thread only."""
+
+    __slots__ = (
+        "attempt",
+        "awaits",
+        "backoff_timer",
+        "behaviour",
+        "crash",
+        "crashes",
+        "current",
+        "deferred",
+        "door",
+        "ending",
+        "exit_waiters",
+        "first",
+        "floor",
+        "handled",
+        "handler_time_s",
+        "id",
+        "interrupt",
+        "killing",
+        "lived_from_s",
+        "mailbox",
+        "owned",
+        "parent",
+        "phase",
+        "reason",
+        "ref",
+        "refuse",
+        "restarts",
+        "server",
+        "spec",
+        "start_waiters",
+        "suspended",
+        "sync_handlers",
+        "task",
+        "trace",
+        "waker",
+        "watchers",
+    )
+
+    def __init__(self, spec: ChildSpec, floor: Floor, parent: SupervisorBase | None) -> None:
+        """Make an empty place; `launch` starts its first incarnation."""
+        self.id = spec.id
+        self.spec = spec
+        self.floor = floor
+        self.parent = parent
+        self.mailbox = Mailbox(spec.mailbox)
+        self.ref: ServerRef | None = None
+        self.phase: Phase = "starting"
+        self.door = SHUT
+        self.server: GenServer | None = None
+        self.behaviour: SupervisorBase | None = None
+        self.sync_handlers = NO_HANDLERS
+        self.task: asyncio.Task[None] | None = None
+        self.waker: asyncio.Future[None] | None = None
+        self.current: PendingReply[Any] | None = None
+        self.deferred: set[PendingReply[Any]] | None = None
+        self.awaits: Slot | None = None
+        self.crash: BaseException | None = None
+        self.ending: Ending | None = None
+        self.killing = False
+        self.interrupt = False
+        self.suspended = False
+        self.first = True
+        self.refuse: Refuse | None = None
+        self.reason: ExitReason | None = None
+        self.trace: Callable[[TraceEvent], None] | None = None
+        self.start_waiters: list[asyncio.Future[None]] | None = None
+        self.exit_waiters: list[asyncio.Future[None]] | None = None
+        self.watchers: list[Callable[[ExitReason, bool], None]] | None = None
+        self.owned: set[Callable[[], None]] | None = None
+        self.backoff_timer: TimerHandle | None = None
+        self.attempt = 0
+        self.lived_from_s: float | None = None
+        self.handled = 0
+        self.handler_time_s = 0.0
+        self.crashes = 0
+        self.restarts = 0
+
+    # -- messages in ------------------------------------------------------------------------------------------------
+
+    def admit(self) -> None:
+        """Check that a message from here may come in now."""
+        self.floor.check(self.id)
+        if self.refuse is not None:
+            raise self.refuse()
+
+    def enqueue_call(self, message: object, timeout_s: float | None) -> PendingReply[Any]:
+        """Put a call into the user lane; see `ServerRef.dispatch`."""
+        self.admit()
+        stack = self.floor.stack
+        if self in stack:
+            raise DeadlockError([link.id for link in (*stack[stack.index(self) :], self)])
+        pending = self.pending(message, timeout_s)
+        self.mailbox.put_call(pending)
+        self._timed(pending)
+        return pending
+
+    def enqueue_cast(self, message: object) -> None:
+        """Put a cast into the user lane; see `ServerRef.cast`."""
+        if self.floor.thread_id != get_ident() or self.refuse is not None:
+            self.admit()
+        self.mailbox.put_cast((message, copy_context()), self.id)
+        if self.waker is not None or self.door != SHUT:
+            self.wake()
+
+    def enqueue_system(self, message: object) -> None:
+        """Put a message of the runtime into the user lane; dropped when the slot takes none any more."""
+        if self.refuse is None:
+            self.mailbox.put_system((message, copy_context()))
+            self.wake()
+
+    def enqueue_control(self, action: Callable[[Slot], Any], timeout_s: float | None) -> PendingReply[Any]:
+        """Put an action into the control lane: it runs between two user messages, in the server's task."""
+        self.admit()
+        pending = self.pending(action, timeout_s)
+        self.mailbox.put_control(pending)
+        self.interrupt = True
+        self._timed(pending)
+        return pending
+
+    def pending(self, message: object, timeout_s: float | None) -> PendingReply[Any]:
+        """Make a call that waits for this slot."""
+        return PendingReply(self, message, copy_context(), self.floor.loop.create_future(), timeout_s)
+
+    def _timed(self, pending: PendingReply[Any]) -> None:
+        if pending.timeout_s is not None:
+            self.floor.deadlines.add(pending, pending.timeout_s)
+        self.wake()
+
+    def wake(self) -> None:
+        """Shut the door for inline calls and let the server's task look again."""
+        self.door = SHUT
+        waker = self.waker
+        if waker is not None:
+            self.waker = None
+            if not waker.done():
+                self.floor.budget.release(waker)
+
+    # -- replies out ------------------------------------------------------------------------------------------------
+
+    def defer(self) -> PendingReply[Any] | None:
+        """Keep the running call open after its handler; None outside a call."""
+        pending = self.current
+        if pending is None and self in self.floor.stack:
+            pending = self.current = self.pending(None, None)
+            pending.state = STARTED
+        if pending is None or pending is CASTING:
+            return None
+        if self.deferred is None:
+            self.deferred = set()
+        self.deferred.add(pending)
+        return pending
+
+    def is_deferred(self, pending: PendingReply[Any]) -> bool:
+        """Say whether somebody holds the right to answer `pending` later."""
+        return self.deferred is not None and pending in self.deferred
+
+    def deferred_done(self, pending: PendingReply[Any]) -> None:
+        """Note that a deferred call has been answered."""
+        if self.deferred is not None:
+            self.deferred.discard(pending)
+
+    def fail_running(self, error: Refuse) -> None:
+        """Fail the running call and the deferred replies of this incarnation."""
+        open_calls = self.deferred or set()
+        if self.current is not None and self.current is not CASTING:
+            open_calls.add(self.current)
+        self.current = self.deferred = None
+        for pending in open_calls:
+            if not pending.future.done():
+                pending.fail(error())
+
+    def fail_everything(self, error: Refuse) -> None:
+        """Fail every call that waits for this slot in whatever way."""
+        self.fail_running(error)
+        self.mailbox.fail_all(error)
+
+    # -- what ends with the incarnation -------------------------------------------------------------------------------
+
+    def own(self, cancel: Callable[[], None]) -> None:
+        """Call `cancel` when the current incarnation ends."""
+        if self.owned is None:
+            self.owned = set()
+        self.owned.add(cancel)
+
+    def disown(self, cancel: Callable[[], None]) -> None:
+        """Forget what `own` was given."""
+        if self.owned is not None:
+            self.owned.discard(cancel)
+
+    def watch(self, hear: Callable[[ExitReason, bool], None]) -> None:
+        """Call `hear(reason, restarting)` at each end of an incarnation."""
+        if self.watchers is None:
+            self.watchers = []
+        self.watchers.append(hear)
+
+    def unwatch(self, hear: Callable[[ExitReason, bool], None]) -> None:
+        """Forget what `watch` was given."""
+        if self.watchers is not None and hear in self.watchers:
+            self.watchers.remove(hear)
+
+    # -- ends -------------------------------------------------------------------------------------------------------
+
+    def ask_end(self, ending: Ending) -> None:
+        """Let the current incarnation end after its running message."""
+        if self.ending is None or (ending.final and not self.ending.final):
+            self.ending = ending
+        if ending.final:
+            self.refuse = self.stopped_error
+            self.phase = "draining" if ending.drain else "stopping"
+        if self.spec.task is not None and self.task is not None:
+            self.task.cancel()
+        self.interrupt = True
+        self.wake()
+
+    def crash_from_outside(self, error: BaseException) -> None:
+        """Crash the current incarnation after its running message."""
+        if self.task is not None and self.crash is None:
+            self.crash = error
+            self.interrupt = True
+            self.wake()
+
+    def kill(self) -> None:
+        """Cancel the current incarnation and fail everything that waits, at once."""
+        self.killing = self.interrupt = True
+        self.door = SHUT
+        self.fail_everything(self.killed_error)
+        if self.behaviour is not None:
+            self.behaviour.kill_children()
+        if self.task is not None:
+            self.task.cancel()
+
+    def finish(self, reason: ExitReason, refuse: Refuse) -> None:
+        """End the slot: from now on everything is refused with `refuse()`."""
+        self.phase = "ended"
+        self.reason = reason
+        self.refuse = refuse
+        self.ending = None
+        self.stop_backoff()
+        self.fail_everything(refuse)
+        self.resolve_start_waiters(refuse)
+
+    def stop_backoff(self) -> None:
+        """Forget a restart that was to come."""
+        if self.backoff_timer is not None:
+            self.backoff_timer.cancel()
+            self.backoff_timer = None
+
+    def start_waiter(self) -> asyncio.Future[None]:
+        """Return a future that is done when the next init is through, or fails when the slot ends."""
+        waiter: asyncio.Future[None] = self.floor.loop.create_future()
+        if self.start_waiters is None:
+            self.start_waiters = []
+        self.start_waiters.append(waiter)
+        return waiter
+
+    def resolve_start_waiters(self, error: Refuse | None) -> None:
+        """Answer everybody in `started()`."""
+        waiters, self.start_waiters = self.start_waiters, None
+        for waiter in waiters or ():
+            if waiter.done():
+                continue
+            if error is None:
+                waiter.set_result(None)
+            else:
+                waiter.set_exception(error())
+                waiter.exception()
+
+    def stopped_error(self) -> ServerError:
+        """Make the error of a stopped slot."""
+        return ServerStopped(f"server {self.id!r} was stopped")
+
+    def killed_error(self) -> ServerError:
+        """Make the error of a killed incarnation."""
+        return ServerKilled(f"server {self.id!r} was killed")

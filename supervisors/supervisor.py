@@ -1,0 +1,190 @@
+"""The static supervisor and its three strategies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+from .child_spec import ChildSpec
+from .errors import ChildExists
+from .exits import PARENT, ExitReason
+from .incarnation import launch, stop_slot
+from .slot import Ending, Slot
+from .tree import Tree
+
+if TYPE_CHECKING:
+    from .clock import Clock
+    from .events import OnEvent
+    from .ref import ServerRef
+    from .restart import Backoff, Intensity
+
+Strategy = Literal["one_for_one", "one_for_all", "rest_for_one"]
+_STRATEGIES: Final = get_args(Strategy)
+
+
+class Supervisor(Tree):
+    """Starts its children in order, restarts them by its strategy, stops them in reverse order.
+
+    `one_for_one` restarts the child that ended; `one_for_all` stops and restarts all; `rest_for_one` it and those after
+    it (OTP: supervisor). Use it as a root (`async with`, or `start` and `stop`), or return it from a child's `start`.
+
+    Args:
+        children: their specs, in the order of their start.
+        strategy: see above.
+        intensity: restarts allowed for each child; default 3 within a life shorter than 5 s.
+        backoff: delays before restarts.
+        on_event: called with each `Event`; None: the parent's.
+        clock: time for windows, backoffs and deadlines of the whole tree; only a root's counts; None: the loop's.
+        name: the id of a root, for messages.
+
+    Raises:
+        ChildExists: two children have one id.
+        ValueError: an unknown strategy.
+    """
+
+    def __init__(
+        self,
+        children: Iterable[ChildSpec] = (),
+        *,
+        strategy: Strategy = "one_for_one",
+        intensity: Intensity | None = None,
+        backoff: Backoff | None = None,
+        on_event: OnEvent | None = None,
+        clock: Clock | None = None,
+        name: Hashable = "root",
+    ) -> None:
+        """Prepare; nothing is started yet."""
+        super().__init__(intensity=intensity, backoff=backoff, on_event=on_event, clock=clock, name=name)
+        if strategy not in _STRATEGIES:
+            message = f"strategy is one of {', '.join(_STRATEGIES)}, not {strategy!r}"
+            raise ValueError(message)
+        self.strategy: Strategy = strategy
+        self._specs: dict[Hashable, ChildSpec] = {}
+        for spec in children:
+            self._refuse_known(spec.id)
+            self._specs[spec.id] = spec
+
+    async def start_child(self, spec: ChildSpec) -> ServerRef:
+        """Add a child after the others, start it and wait for its init.
+
+        Raises:
+            ChildExists: the id is taken.
+            InitFailed: its init raised; the child is not added.
+            NotStarted: the supervisor does not run.
+        """
+        self._refuse_stopped()
+        self._refuse_known(spec.id)
+        self._specs[spec.id] = spec
+        return await self._start_slot(self._new_slot(spec))
+
+    async def restart_child(self, child_id: Hashable) -> ServerRef:
+        """Start a child that has ended, and wait for its init.
+
+        Raises:
+            ChildNotFound: there is none with this id.
+            ChildExists: it has not ended.
+            InitFailed: its init raised; the spec stays.
+        """
+        self._refuse_stopped()
+        slot = self._ended(child_id)
+        return await self._start_slot(slot)
+
+    def delete_child(self, child_id: Hashable) -> None:
+        """Forget the spec of a child that has ended.
+
+        Raises:
+            ChildNotFound: there is none with this id.
+            ChildExists: it has not ended; terminate it first.
+        """
+        self._ended(child_id)
+        self._forget(child_id)
+
+    def _ended(self, child_id: Hashable) -> Slot:
+        slot = self._find(child_id)
+        if slot.phase != "ended":
+            message = f"child {child_id!r} of supervisor {self._name!r} has not ended; terminate it first"
+            raise ChildExists(message)
+        return slot
+
+    def _refuse_known(self, child_id: Hashable) -> None:
+        if child_id in self._specs:
+            message = f"supervisor {self._name!r} has a child {child_id!r}"
+            raise ChildExists(message)
+
+    def _forget(self, child_id: Hashable) -> None:
+        self._specs.pop(child_id, None)
+        self._slots.pop(child_id, None)
+
+    # -- as a behaviour -----------------------------------------------------------------------------------------------
+
+    async def open(self, slot: Slot) -> None:
+        """Start the children in order; the first that fails ends the start."""
+        self._take(slot)
+        if any(child.floor is not slot.floor for child in self._slots.values()):
+            self._slots.clear()
+        for spec in tuple(self._specs.values()):
+            await self._start_slot(self._slots.get(spec.id) or self._new_slot(spec))
+
+    async def close(self, slot: Slot) -> None:
+        """Stop the children in reverse order; a cancellation meanwhile kills those that are left."""
+        del slot
+        self._closing = True
+        for child in reversed(tuple(self._slots.values())):
+            while child.phase != "ended":
+                try:
+                    ending = Ending(PARENT, final=True, drain=child.spec.drain)
+                    await stop_slot(child, ending, "kill" if child.killing else child.spec.shutdown_s)
+                except asyncio.CancelledError:
+                    self.kill_children()
+
+    def _finish(self, slot: Slot, reason: ExitReason) -> None:
+        super()._finish(slot, reason)
+        if slot.spec.restart == "temporary" and not self._closing:
+            self._forget(slot.id)
+
+    def _restart(self, slot: Slot, delay_s: float) -> None:
+        if self.strategy == "one_for_one":
+            super()._restart(slot, delay_s)
+            return
+        self._work.append(partial(self._restart_group, slot, delay_s))
+        assert self.slot is not None
+        self.slot.wake()
+
+    async def _restart_group(self, origin: Slot, delay_s: float) -> None:
+        """Stop the origin's group in reverse order, wait, start it in order; what is queued in it stays queued."""
+        if origin.phase != "backoff" or origin.task is not None:
+            return
+        slots = list(self._slots.values())
+        group = slots if self.strategy == "one_for_all" else slots[slots.index(origin) :]
+        for slot in reversed(group):
+            await stop_slot(slot, Ending(PARENT, final=slot.spec.restart == "temporary"), slot.spec.shutdown_s)
+        await self._pause(delay_s)
+        for slot in group:
+            if self._fault is not None or self._closing:
+                return
+            if slot.phase == "backoff" and slot.task is None:
+                launch(slot)
+                if not await self._settled(slot):
+                    return
+
+    async def _settled(self, slot: Slot) -> bool:
+        """Wait until the child has started (True) or ended again."""
+        waiter = slot.start_waiter()
+        if slot.exit_waiters is None:
+            slot.exit_waiters = []
+        slot.exit_waiters.append(waiter)
+        await waiter
+        return slot.task is not None
+
+    async def _pause(self, delay_s: float) -> None:
+        """Wait for the backoff, or for the supervisor's own end."""
+        own = self.slot
+        assert own is not None
+        due_s = own.floor.clock.monotonic() + delay_s
+        timer = own.floor.clock.call_later(delay_s, own.wake)
+        while own.floor.clock.monotonic() < due_s and own.ending is None and self._fault is None:
+            own.waker = own.floor.loop.create_future()
+            await own.waker
+        timer.cancel()

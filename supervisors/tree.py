@@ -1,0 +1,310 @@
+"""What static and dynamic supervisors have in common: children, their ends, start and stop as a root."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+
+from .child_spec import ChildSpec
+from .deadlock import refuse_own_task, waiting
+from .errors import AlreadyStarted, ChildNotFound, NotStarted, RestartsExhausted, ServerDown
+from .events import OnEvent, emit
+from .exits import PARENT, STOPPED, ExitReason
+from .floor import Floor
+from .incarnation import finish, launch, stop_slot
+from .log import logger
+from .ref import ServerRef
+from .restart import Backoff, Exhausted, Intensity, RestartKind, next_restart, wants_restart
+from .slot import Ending, Phase, Slot
+from .supervisor_base import SupervisorBase
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from .clock import Clock
+
+
+class ChildInfo(NamedTuple):
+    """A child as `which_children` shows it."""
+
+    id: Hashable
+    ref: ServerRef
+    kind: Literal["worker", "supervisor"]
+    restart: RestartKind
+    phase: Phase
+
+
+class ChildCounts(NamedTuple):
+    """Children by number (OTP: count_children)."""
+
+    specs: int
+    """All children, ended ones too."""
+    active: int
+    """Those that have a task now."""
+    supervisors: int
+    workers: int
+
+
+class Tree(SupervisorBase):
+    """The part of a supervisor that does not depend on its strategy."""
+
+    def __init__(
+        self,
+        *,
+        intensity: Intensity | None = None,
+        backoff: Backoff | None = None,
+        on_event: OnEvent | None = None,
+        clock: Clock | None = None,
+        name: Hashable = "root",
+    ) -> None:
+        """Prepare; see the subclasses."""
+        self.intensity = Intensity() if intensity is None else intensity
+        self.backoff = Backoff() if backoff is None else backoff
+        self.on_event = on_event
+        self.slot: Slot | None = None
+        self._clock = clock
+        self._name = name
+        self._slots: dict[Hashable, Slot] = {}
+        self._fault: RestartsExhausted | None = None
+        self._closing = False
+        self._work: deque[Callable[[], Awaitable[None]]] = deque()
+
+    # -- as a root ----------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start as the root of a tree and wait until all children given to it are up.
+
+        Raises:
+            AsyncioOnly: no asyncio loop is running.
+            AlreadyStarted: it runs already, as a root or as a child.
+            InitFailed: a child's first init raised; the others were stopped in reverse order.
+        """
+        self._refuse_running()
+        logger()
+        spec = ChildSpec(self._name, start=lambda: self, restart="temporary", shutdown_s=None)
+        slot = Slot(spec, Floor.current(self._clock), None)
+        slot.ref = ServerRef(slot)
+        self.slot = slot
+        launch(slot)
+        await slot.start_waiter()
+
+    async def stop(self, timeout_s: float | None = None) -> None:
+        """Stop the children, then the supervisor itself; may be called from another task than `start`.
+
+        Args:
+            timeout_s: seconds until everything that is left is killed; None leaves it to each child's `shutdown_s`.
+
+        Raises:
+            ServerDown: it had given up before.
+            DeadlockError: called from inside one of its servers.
+        """
+        slot = self.slot
+        if slot is None:
+            return
+        slot.floor.check(slot.id)
+        refuse_own_task(slot)
+        await stop_slot(slot, Ending(STOPPED, final=True), timeout_s)
+        if slot.reason is not None and slot.reason.kind == "crashed" and slot.refuse is not None:
+            raise slot.refuse()
+
+    async def __aenter__(self) -> Self:
+        """Start; see `start`."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop; raises ServerDown when the supervisor had given up, unless the body raises already."""
+        try:
+            await self.stop()
+        except ServerDown:
+            if error is None:
+                raise
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs and has not given up."""
+        return self.slot is not None and self.slot.refuse is None and not self._closing
+
+    @property
+    def reason(self) -> ExitReason | None:
+        """Why it ended; None while it runs."""
+        return None if self.slot is None else self.slot.reason
+
+    @property
+    def parent(self) -> SupervisorBase | None:
+        """The supervisor above, None for a root."""
+        return None if self.slot is None else self.slot.parent
+
+    # -- children -----------------------------------------------------------------------------------------------------
+
+    def child(self, child_id: Hashable) -> ServerRef:
+        """Return the child's ref.
+
+        Raises:
+            ChildNotFound: there is none with this id.
+        """
+        ref = self._find(child_id).ref
+        assert ref is not None
+        return ref
+
+    def which_children(self) -> list[ChildInfo]:
+        """List the children in the order of their start."""
+        return [
+            ChildInfo(slot.id, slot.ref, _kind(slot), slot.spec.restart, slot.phase)
+            for slot in self._slots.values()
+            if slot.ref is not None
+        ]
+
+    def count_children(self) -> ChildCounts:
+        """Count the children."""
+        slots = self._slots.values()
+        supervisors = sum(_kind(slot) == "supervisor" for slot in slots)
+        return ChildCounts(
+            len(slots), sum(slot.task is not None for slot in slots), supervisors, len(slots) - supervisors
+        )
+
+    async def terminate_child(self, child_id: Hashable) -> None:
+        """Stop a child for good, within its `shutdown_s`. An ended one: returns at once.
+
+        Raises:
+            ChildNotFound: there is none with this id.
+            DeadlockError: called from inside the child.
+        """
+        slot = self._find(child_id)
+        slot.floor.check(slot.id)
+        refuse_own_task(slot)
+        await stop_slot(slot, Ending(PARENT, final=True, drain=slot.spec.drain), slot.spec.shutdown_s)
+
+    def _find(self, child_id: Hashable) -> Slot:
+        slot = self._slots.get(child_id)
+        if slot is None:
+            message = f"supervisor {self._name!r} has no child {child_id!r}"
+            raise ChildNotFound(message)
+        return slot
+
+    def _new_slot(self, spec: ChildSpec) -> Slot:
+        assert self.slot is not None
+        slot = Slot(spec, self.slot.floor, self)
+        slot.ref = ServerRef(slot)
+        self._slots[spec.id] = slot
+        return slot
+
+    async def _start_slot(self, slot: Slot) -> ServerRef:
+        """Start a slot that is not running and wait for its init; InitFailed and the like are the caller's."""
+        slot.first = True
+        slot.attempt = 0
+        launch(slot)
+        with waiting(slot):
+            await slot.start_waiter()
+        assert slot.ref is not None
+        return slot.ref
+
+    def _refuse_stopped(self) -> Slot:
+        if self.slot is None or not self.alive:
+            message = f"supervisor {self._name!r} is not running: start it, or wait for its restart"
+            raise NotStarted(message)
+        self.slot.floor.check(self.slot.id)
+        return self.slot
+
+    def _refuse_running(self) -> None:
+        if self.slot is not None and self.slot.task is not None:
+            message = f"supervisor {self._name!r} is running already; use a new one"
+            raise AlreadyStarted(message)
+
+    # -- as a behaviour -----------------------------------------------------------------------------------------------
+
+    def _take(self, slot: Slot) -> None:
+        """Take a place for a new life."""
+        if self.slot is not slot:
+            self._refuse_running()
+        self.slot = slot
+        self._fault = None
+        self._closing = False
+        self._work.clear()
+
+    async def live(self, slot: Slot) -> ExitReason:
+        """Do what child ends ask for, until the end."""
+        while True:
+            if self._fault is not None:
+                raise self._fault
+            if slot.ending is not None:
+                return slot.ending.reason
+            if self._work:
+                await self._work.popleft()()
+            else:
+                slot.waker = slot.floor.loop.create_future()
+                await slot.waker
+
+    def kill_children(self) -> None:
+        """Kill the children, at once."""
+        self._closing = True
+        for slot in self._slots.values():
+            if slot.task is not None:
+                slot.kill()
+
+    def child_ended(self, slot: Slot, reason: ExitReason) -> None:
+        """Decide what follows the end of a child's incarnation."""
+        ending = slot.ending
+        if self._closing or slot.first or (ending is not None and ending.final):
+            self._finish(slot, reason)
+        elif ending is not None and not ending.by_itself:
+            slot.phase = "backoff"
+        elif wants_restart(slot.spec.restart, reason):
+            self._count(slot, reason)
+        else:
+            self._finish(slot, reason)
+
+    def _count(self, slot: Slot, reason: ExitReason) -> None:
+        now_s = slot.floor.clock.monotonic()
+        lived_s = 0.0 if slot.lived_from_s is None else now_s - slot.lived_from_s
+        intensity = self.intensity if slot.spec.intensity is None else slot.spec.intensity
+        backoff = self.backoff if slot.spec.backoff is None else slot.spec.backoff
+        decision = next_restart(slot.attempt, lived_s, intensity, backoff, random.random)
+        if isinstance(decision, Exhausted):
+            emit(self, "exhausted", slot, reason)
+            self._exhausted(slot, reason)
+            return
+        slot.attempt = decision.attempt
+        slot.restarts += 1
+        slot.phase = "backoff"
+        emit(self, "restarting", slot, reason, decision.delay_s)
+        self._restart(slot, decision.delay_s)
+
+    def _restart(self, slot: Slot, delay_s: float) -> None:
+        """Start one child again, nobody else is touched."""
+
+        def again() -> None:
+            slot.backoff_timer = None
+            launch(slot)
+
+        if delay_s <= 0:
+            again()
+        else:
+            slot.backoff_timer = slot.floor.clock.call_later(delay_s, again)
+
+    def _exhausted(self, slot: Slot, reason: ExitReason) -> None:
+        """Escalate: end the supervisor; its parent decides."""
+        own = self.slot
+        assert own is not None
+        self._fault = RestartsExhausted(
+            f"child {slot.id!r} of supervisor {self._name!r} crashed after {slot.attempt} restarts in a row"
+        )
+        self._closing = True
+        self._finish(slot, reason)
+        if own.parent is None:
+            emit(self, "gave_up", own, ExitReason("crashed", self._fault))
+        own.wake()
+
+    def _finish(self, slot: Slot, reason: ExitReason) -> None:
+        if self._fault is not None:
+            reason = ExitReason("crashed", self._fault)
+        finish(slot, reason)
+        emit(self, "stopped", slot, reason)
+
+
+def _kind(slot: Slot) -> Literal["worker", "supervisor"]:
+    return "worker" if slot.behaviour is None else "supervisor"
