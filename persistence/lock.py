@@ -19,6 +19,7 @@ from typing import Final
 from .errors import NetworkFileSystem, StoreClosed, StoreLocked
 
 _RETRY_S: Final = 0.05
+_PID_BYTES: Final = 20
 _NETWORK: Final = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2",
      "orangefs", "smb3", "smbfs"}
@@ -108,11 +109,12 @@ class StoreLock:
             return False
 
     def _holder(self) -> int | None:
+        fd = self._open()
         try:
-            text = self._path.read_text(encoding="ascii").strip()
-        except (OSError, UnicodeDecodeError):
-            return None
-        return int(text) if text.isdecimal() else None
+            text = os.pread(fd, _PID_BYTES, 0)
+        finally:
+            os.close(fd)
+        return int(text) if text.strip().isdigit() else None
 
 
 _held: Final[weakref.WeakSet[StoreLock]] = weakref.WeakSet()

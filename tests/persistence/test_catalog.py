@@ -41,7 +41,7 @@ def test_a_new_catalog_is_empty_and_private(catalog, path):
     assert catalog.get("user-42") is None
     assert catalog.first_live_segment() == 1
     assert not catalog.deleted("user-42")
-    assert {stat.S_IMODE(os.stat(file).st_mode) for file in path.parent.iterdir()} == {0o600}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
 
 
 def test_what_a_cut_committed_is_there_after_reopening(catalog, path):
@@ -244,7 +244,7 @@ def test_every_flipped_byte_of_the_file_is_found_or_changes_nothing(catalog, pat
     catalog.close()
     whole = path.read_bytes()
     wrong = []
-    for index in [*range(0, 120), *range(120, len(whole), 37)]:
+    for index in [*range(120), *range(120, len(whole), 37)]:
         path.write_bytes(bytes([*whole[:index], whole[index] ^ 0x10, *whole[index + 1 :]]))
         damaged = Catalog(path)
         try:

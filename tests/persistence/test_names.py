@@ -16,11 +16,11 @@ from session_actor.persistence.names import check_session_id, id_bytes, journal_
 
 ids = st.text(alphabet=st.characters(exclude_categories=[]), min_size=1, max_size=512)
 HOSTILE = [
-    "../../etc/passwd", "/etc/passwd", "..", ".", "/", "\\\\server\\share", "C:\\x", "a/../../b", "~root", "-rf", "\x00",
-    "a\x00b", "nul\x00.txt", "CON", "con", "NUL.txt", "aux", "COM1", "LPT9.", "a.", "a ", " ", "\n", "\r\n", "x" * 512,
-    "\U0001f600" * 512, "\ud800", "\udfff\ud83d\ude00", "\U0001f600", "\u202egnp.exe", "\u00e9", "e\u0301", "\u00c5",
-    "\u212b", "A\u030a", "User", "user", "USER", "\u0130", "i\u0307", "K", "\u212a", "\u00df", "ss", "\u1e9e", "%2e%2e%2f",
-    "$esc", '{"$esc":"x"}', "LOCK", "FORMAT", "catalog.db",
+    "../../etc/passwd", "/etc/passwd", "..", ".", "/", "\\\\server\\share", "C:\\x", "a/../../b", "~root", "-rf",
+    "\x00", "a\x00b", "nul\x00.txt", "CON", "con", "NUL.txt", "aux", "COM1", "LPT9.", "a.", "a ", " ", "\n", "\r\n",
+    "x" * 512, "\U0001f600" * 512, "\ud800", "\udfff\ud83d\ude00", "\U0001f600", "\u202egnp.exe", "\u00e9", "e\u0301",
+    "\u00c5", "\u212b", "A\u030a", "User", "user", "USER", "\u0130", "i\u0307", "K", "\u212a", "\u00df", "ss", "\u1e9e",
+    "%2e%2e%2f", "$esc", '{"$esc":"x"}', "LOCK", "FORMAT", "catalog.db",
 ]  # fmt: skip
 
 

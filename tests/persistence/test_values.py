@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-import datetime
+import datetime as dt
 import enum
 import math
 import struct
@@ -106,7 +106,7 @@ def test_a_user_s_dict_that_looks_like_a_tag_stays_a_dict(key):
         ({"colour": enum.StrEnum("Colour", "red").red}, "$.colour", "Colour would come back as str"),
         ({"n": enum.IntEnum("N", "one").one}, "$.n", "N would come back as int"),
         ([True, {1, 2}], "$[1]", "set is none of"),
-        ({"at": datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)}, "$.at", "datetime is none of"),
+        ({"at": dt.datetime(2026, 1, 31, tzinfo=dt.UTC)}, "$.at", "datetime is none of"),
         (bytearray(b"x"), "$", "bytearray is none of"),
         (1j, "$", "complex is none of"),
         (object(), "$", "object is none of"),
@@ -172,16 +172,13 @@ def test_a_refused_value_is_left_as_it_was():
         b'{"$float":"nan:00"}',
         b'{"$int":"x"}',
         b"[" * 100_000,
-        b"[" * 900 + b'{"$b64":""}' + b"]" * 900,
+        b"[" * 1020 + b'{"$b64":""}' + b"]" * 1020,
     ],
     ids=lambda text: text[:20].decode(),
 )
-def test_text_that_dumps_did_not_write_is_refused_by_name_or_read(text):
-    try:
+def test_text_that_dumps_did_not_write_is_refused_by_name(text):
+    with pytest.raises(ValueUnreadable):
         loads(text)
-    except ValueUnreadable:
-        return
-    assert text.startswith(b"[[") and text.endswith(b"]]")
 
 
 @given(any_text)
