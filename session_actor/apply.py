@@ -1,14 +1,12 @@
-"""The only code that changes a state: one record at a time, the same for a live and a recovering session.
+"""The only code that changes a state: one record at a time, in a live session and in recovery alike.
 
-Each applier checks that the record fits before it changes anything, so that a raising `apply` leaves the state as it was.
+Each applier checks that the record fits before it changes anything: a raising `apply` leaves the state as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from .calls import open_after, still_held
 from .errors import ReplayError
 from .events import (
     AnyEvent,
@@ -25,16 +23,21 @@ from .events import (
     Pushed,
     Renamed,
 )
-from .frames import Frame
+from .grow import frame_on
 from .keys import KeyEntry, answer_of
-from .state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .frames import Frame
+    from .state import State
 
 
-class _Misfit(Exception):  # noqa: N818 - becomes a ReplayError
+class _Misfit(Exception):
     """Why a record does not fit."""
 
 
-def apply(state: State, event: AnyEvent, seq: int, at_us: int) -> Any:
+def apply(state: State, event: AnyEvent, seq: int, at_us: int) -> Any:  # noqa: ANN401 - each command has its own reply
     """Change `state` by `event`, which is record `seq` made at `at_us` (microseconds since the epoch, UTC).
 
     Returns the reply of the command that decided it. Raises `ReplayError` when the record does not fit the state; then
@@ -61,14 +64,14 @@ def _created(state: State, event: Created, at_us: int) -> None:
 
 
 def _pushed(state: State, event: Pushed, at_us: int) -> Frame:
-    if event.id < state.next_id:
-        raise _Misfit(f"the id {event.id} of its frame is not new")
     new_branch, branch = event.new_branch, event.branch
     if new_branch is not None:
         _check_free(state, new_branch)
     elif branch is not None:
         _check_branch(state, branch)
-    frame = _frame(state, event, at_us)
+    _check_new(event.id, state.next_id)
+    parent = None if event.parent is None else _existing(state, event.parent)
+    frame = frame_on(parent, event, at_us)
     _add(state, frame)
     if new_branch is None:
         _move(state, branch, frame.id)
@@ -77,53 +80,12 @@ def _pushed(state: State, event: Pushed, at_us: int) -> Frame:
     return frame
 
 
-def _frame(state: State, event: Pushed, at_us: int) -> Frame:
-    """The frame of an event: what was pushed, and what follows from its parent."""
-    frame_id, parent_id, turns = event.id, event.parent, event.turns
-    parent = None
-    if parent_id is None:
-        depth, exchange, step, open_calls, in_force = 1, None, None, (), None
-    else:
-        parent = state.table.get(parent_id)
-        if parent is None:
-            raise _Misfit(f"there is no frame {parent_id}")
-        depth, exchange, step = parent.depth + 1, parent.exchange, parent.step
-        open_calls, in_force = parent.open_calls, parent.in_force
-    if turns is None:
-        if event.user_input:
-            exchange = frame_id
-        if event.assistant_output:
-            step = frame_id
-        if open_calls and (event.user_input or event.assistant_output):
-            open_calls = still_held(open_calls)
-    elif turns or event.holds:
-        roles = {turn.role for turn in turns}
-        exchange = frame_id if "user" in roles else exchange
-        step = frame_id if "assistant" in roles else step
-        open_calls = open_after(open_calls, frame_id, turns, event.holds)
-    return Frame(
-        frame_id,
-        parent_id,
-        depth,
-        at_us,
-        event.user_input,
-        event.assistant_output,
-        event.assumptions,
-        event.decisions,
-        turns,
-        event.forked_from,
-        event.pinned,
-        event.instructions,
-        event.holds,
-        event.instructions or in_force,
-        exchange,
-        step,
-        open_calls,
-    )
-
-
 def _add(state: State, frame: Frame) -> None:
-    state.table.add(frame)
+    frames = state.table.frames
+    if frame.id == len(frames):
+        frames.append(frame)
+    else:
+        state.table.add(frame)
     state.next_id = frame.id + 1
     if frame.given_turns:
         state.calls.add(frame.id, frame.given_turns)
@@ -150,7 +112,9 @@ def _moved(state: State, event: Moved, _at_us: int) -> Frame | None:
         _check_branch(state, event.branch)
         if state.branches[event.branch] != event.to:
             raise _Misfit(f"branch {event.branch!r} is not at frame {event.to}")
-    frame = None if event.to is None else _existing(state, event.to)
+    frame = None if event.to is None else state.table.get(event.to)
+    if frame is None and event.to is not None:
+        raise _Misfit(f"there is no frame {event.to}")
     state.attached = event.branch
     state.head = event.to
     return frame
@@ -198,17 +162,17 @@ def _ended(state: State, event: Ended, _at_us: int) -> None:
 
 
 def _history_copied(state: State, event: HistoryCopied, _at_us: int) -> None:
-    before = state.next_id, len(state.table.frames)
-    try:
-        for copied in event.frames:
-            if copied.frame.id < state.next_id:
-                raise _Misfit(f"the id {copied.frame.id} of a frame is not new")
-            _add(state, _frame(state, copied.frame, copied.at_us))
-    except _Misfit:
-        state.next_id = before[0]
-        del state.table.frames[before[1] :]
-        state.calls.forget_from(before[0])
-        raise
+    next_id, seen = state.next_id, set[int]()
+    for copied in event.frames:
+        frame_id, parent = copied.frame.id, copied.frame.parent
+        _check_new(frame_id, next_id)
+        if parent is not None and parent not in seen:
+            _existing(state, parent)
+        seen.add(frame_id)
+        next_id = frame_id + 1
+    for copied in event.frames:
+        parent = copied.frame.parent
+        _add(state, frame_on(None if parent is None else _existing(state, parent), copied.frame, copied.at_us))
 
 
 def _history_sealed(state: State, event: HistorySealed, _at_us: int) -> None:
@@ -239,6 +203,11 @@ def _make_branch(state: State, name: str, head: int, *, attach: bool) -> None:
     if attach:
         state.attached = name
         state.head = head
+
+
+def _check_new(frame_id: int, next_id: int) -> None:
+    if frame_id < next_id:
+        raise _Misfit(f"the id {frame_id} of its frame is not new")
 
 
 def _check_free(state: State, name: str) -> None:

@@ -76,7 +76,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
     id: str
     name: str
     arguments: str = "{}"
-    """The JSON text exactly as the model wrote it, even when it is not complete. (A dict is accepted and written as JSON.)"""
+    """The JSON text exactly as the model wrote it, complete or not. (A dict is accepted and written as JSON.)"""
 
     def __repr__(self) -> str:
         """Without the arguments."""
@@ -87,7 +87,7 @@ class ToolResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag=
     """What a tool answered. Only tool turns hold results."""
 
     call_id: str
-    blocks: tuple[Text | Image | Document | Native, ...] = ()
+    blocks: tuple[ResultBlock, ...] = ()
     is_error: bool = False
     ref: CallRef | None = None
     """Which call it answers. None when given: found by `call_id`; never None in a frame."""
@@ -125,6 +125,9 @@ class Native(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="nat
         """Without the content."""
         return f"Native({self.dialect!r}, {self.model!r})"
 
+
+ResultBlock: TypeAlias = Text | Image | Document | Native
+"""A block that a result can hold."""
 
 Block: TypeAlias = Text | Image | Document | ToolCall | ToolResult | Thinking | Native
 """Any block."""

@@ -7,7 +7,6 @@ result. All of it follows from the path, so that pop, goto and fork bring back w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,6 +16,8 @@ from .errors import CallAmbiguous, CallUnknown
 from .frames import OpenCall, PendingCall
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from .frames import Frame, Hold, Turn
     from .table import Table
 
@@ -35,24 +36,16 @@ class CallIndex:
 
     def add(self, frame_id: int, turns: Iterable[Turn]) -> None:
         """Note the calls and results of a new frame."""
-        for ref, call in calls_in(frame_id, turns):
-            self.by_id.setdefault(call.id, []).append(ref)
-        for result in results_in(turns):
-            if result.ref is not None:
-                self.results.setdefault(result.ref, []).append(frame_id)
-
-    def forget_from(self, frame_id: int) -> None:
-        """Take back what was noted of the frames from `frame_id` on. Walks all."""
-        self.by_id = {
-            call_id: kept
-            for call_id, refs in self.by_id.items()
-            if (kept := [ref for ref in refs if ref.frame < frame_id])
-        }
-        self.results = {
-            ref: kept
-            for ref, frames in self.results.items()
-            if (kept := [frame for frame in frames if frame < frame_id])
-        }
+        index = 0
+        for turn in turns:
+            if turn.role == "user":
+                continue
+            for block in turn.blocks:
+                if type(block) is ToolCall:
+                    self.by_id.setdefault(block.id, []).append(CallRef(frame_id, index))
+                    index += 1
+                elif type(block) is ToolResult and block.ref is not None:
+                    self.results.setdefault(block.ref, []).append(frame_id)
 
 
 class FoundCall(msgspec.Struct, frozen=True, gc=False):
@@ -102,11 +95,12 @@ def open_after(
         if turn.role == "tool":
             answered = {block.ref for block in turn.blocks if type(block) is ToolResult}
             open_calls = tuple(call for call in open_calls if call.ref not in answered)
-        else:
-            made = sum(type(block) is ToolCall for block in turn.blocks)
-            new = tuple(OpenCall(CallRef(frame_id, index + place)) for place in range(made))
-            open_calls = still_held(open_calls) + new
-            index += made
+            continue
+        open_calls = still_held(open_calls)
+        if turn.role == "assistant":
+            made = [block for block in turn.blocks if type(block) is ToolCall]
+            open_calls += tuple(OpenCall(CallRef(frame_id, place)) for place in range(index, index + len(made)))
+            index += len(made)
     for hold in holds:
         others = tuple(call for call in open_calls if call.ref != hold.ref)
         open_calls = tuple(sorted((*others, OpenCall(hold.ref, hold.reason)), key=_age))
@@ -131,7 +125,7 @@ def pending(table: Table, head: int | None) -> list[PendingCall]:
 def find_call(table: Table, index: CallIndex, head: int | None, wanted: str | CallRef) -> FoundCall:
     """The call on the stack of `head` that `wanted` means: by ref exactly; by id an open one first, else the newest.
 
-    Looks at the open calls, and walks the stack only for a call that is not open. Raises `CallUnknown`, `CallAmbiguous`.
+    Walks the stack only for a call that is not open. Raises `CallUnknown`, `CallAmbiguous`.
     """
     top = None if head is None else table.frames[head]
     if top is not None:

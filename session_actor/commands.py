@@ -1,8 +1,11 @@
 """The public messages of a session. `await session.ref.call(Push(…))` is what `await session.push(…)` does.
 
-Every command has these keyword fields: `on` (the branch that it is for, as `session.on(branch)` sets it; None: the session's own
-head), `durability` (None: the service's default), `key` (makes a retry safe), `expect_head` (the id of the frame that must
-be the head, 0 for the empty stack; else `HeadMoved` and nothing is changed; None: not checked). Every refusal is a `Refused`.
+Every command has these keyword fields:
+`on`: the branch that it is for, as `session.on(branch)` sets it; None: the session's own head.
+`durability`: the level at which the reply comes; None: the service's default.
+`key`: makes a retry safe; None: no key.
+`expect_head`: the id of the frame that must be the head, 0 for the empty stack, else `HeadMoved`; None: not checked.
+Every refusal is a `Refused`, and then nothing was changed.
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ from session_actor.supervisors.messages import Call
 
 from .blocks import Block, CallRef, ToolCall
 from .frames import Frame, Tool, Turn, Usage
-
 
 Unit: TypeAlias = Literal["frame", "step", "exchange"]
 """What `Pop` counts."""
@@ -44,7 +46,7 @@ class Command(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class Push(Command, Call[Frame], frozen=True, gc=False):
     """Push a frame; the reply is the frame.
 
-    Without `turns` the two texts become a user and an assistant turn; with them (also an empty list) the texts only annotate.
+    Without `turns` the two texts become a user and an assistant turn; with them (even none) the texts only annotate.
     """
 
     user_input: str = ""
@@ -127,8 +129,8 @@ class Goto(Command, Call[Frame | None], frozen=True, gc=False):
 class Fork(Command, Call[Frame], frozen=True, gc=False):
     """Make a branch at a frame (None: the head) and go there; with any push field a new frame on it comes first.
 
-    The reply is the new frame, or the frame that the branch stands on. `branch` None: `b<id of that frame>`. The old branch
-    stays where it was. With `on`, or `attach=False`, the session's own head stays, too.
+    The reply is the new frame, or the frame that the branch stands on. `branch` None: `b<id of that frame>`. The old
+    branch stays where it was. With `on`, or `attach=False`, the session's own head stays, too.
     """
 
     frame: Target | None = None
@@ -143,7 +145,10 @@ class Fork(Command, Call[Frame], frozen=True, gc=False):
 
 
 class Checkpoint(Command, Call[Frame], frozen=True, gc=False):
-    """Name a frame (None: the head) for ever; the reply is the frame. Refused: `NameTaken`, `EmptyStack`, `FrameUnknown`."""
+    """Name a frame (None: the head) for ever; the reply is the frame.
+
+    Refused: `NameTaken`, `EmptyStack`, `FrameUnknown`, `NameUnknown`.
+    """
 
     name: str
     frame: Target | None = None

@@ -1,230 +1,263 @@
 """Checks of given content: what passes can be stored, and comes back equal.
 
-Each function takes a value as a caller gave it and `where` it stood, and returns the immutable value that a record keeps:
-exact str, tuples, JSON texts. It raises `InvalidArgument` or `ValueNotStorable` and has changed nothing.
+A rule takes a value as a caller gave it and returns the immutable value that a record keeps: exact str, tuples, JSON
+texts. `checked` runs a rule; it raises `InvalidArgument` or `ValueNotStorable`, and nothing has changed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from session_actor.persistence import errors as store_errors
 from session_actor.persistence import values
+from session_actor.persistence.errors import ValueNotStorable as FreeValueRefused
+from session_actor.persistence.errors import ValueUnreadable
 
-from .blocks import NULL, Block, CallRef, Document, Image, Native, Text, Thinking, ToolCall, ToolResult
+from .blocks import NULL, Block, CallRef, Document, Image, Native, ResultBlock, Text, Thinking, ToolCall, ToolResult
 from .errors import InvalidArgument, ValueNotStorable
 from .frames import Tool, Turn, Usage
 
-Rule: TypeAlias = Callable[[Any, str], object]
 Kept = TypeVar("Kept", bound=msgspec.Struct)
 Value = TypeVar("Value")
+Rule: TypeAlias = Callable[[object], Value]
 
 _INT_LIMIT: Final = 2**63
-_ROLES: Final = ("user", "assistant", "tool", "system")
+_ROLES: Final = frozenset({"user", "assistant", "tool", "system"})
 
 
-def text(value: object, where: str) -> str:
+class _Bad(Exception):
+    """Why a value is refused; the steps to it are added on the way up, so that a good value costs no text."""
+
+    def __init__(
+        self, why: str, *steps: str, error: type[InvalidArgument | ValueNotStorable] = InvalidArgument
+    ) -> None:
+        super().__init__(why)
+        self.why = why
+        self.steps = list(steps)
+        self.error = error
+
+
+def checked(rule: Rule[Value], value: object, where: str) -> Value:
+    """What `rule` keeps of `value`, which stood at `where`. Raises `InvalidArgument`, `ValueNotStorable`."""
+    try:
+        return rule(value)
+    except _Bad as bad:
+        raise bad.error(where + "".join(reversed(bad.steps)), bad.why) from None
+
+
+def text(value: object) -> str:
     """A str."""
     if type(value) is str:
         return value
     if isinstance(value, str):
         return str.__str__(value)
-    raise InvalidArgument(where, f"must be a str, got {type(value).__name__}")
+    raise _Bad(f"must be a str, got {type(value).__name__}")
 
 
-def texts(value: object, where: str) -> tuple[str, ...]:
-    """Strs, from any iterable of them except a str."""
-    return tuple(text(item, f"{where}[{place}]") for place, item in enumerate(_items(value, where)))
+def texts(value: object) -> tuple[str, ...]:
+    """Strs, from a list or a tuple of them."""
+    return _each(text, value)
 
 
-def flag(value: object, where: str) -> bool:
+def flag(value: object) -> bool:
     """A bool."""
     if isinstance(value, bool):
         return value
-    raise InvalidArgument(where, f"must be a bool, got {type(value).__name__}")
+    raise _Bad(f"must be a bool, got {type(value).__name__}")
 
 
-def count(value: object, where: str) -> int:
+def count(value: object) -> int:
     """An int from 0 that fits 64 bits."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidArgument(where, f"must be an int, got {type(value).__name__}")
+        raise _Bad(f"must be an int, got {type(value).__name__}")
     if not 0 <= value < _INT_LIMIT:
-        raise InvalidArgument(where, "must be from 0 to 2**63 - 1")
+        raise _Bad("must be from 0 to 2**63 - 1")
     return int(value)
 
 
-def data(value: object, where: str) -> bytes:
+def data(value: object) -> bytes:
     """Bytes."""
     if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
-    raise InvalidArgument(where, f"must be bytes, got {type(value).__name__}")
+        return bytes(cast("bytes", value))
+    raise _Bad(f"must be bytes, got {type(value).__name__}")
 
 
-def free(value: object, where: str) -> msgspec.Raw:
-    """Any value that JSON can hold exactly, as its JSON text. Raises `ValueNotStorable`, too."""
+def free(value: object) -> msgspec.Raw:
+    """Any value that JSON can hold exactly, as its JSON text."""
     try:
         if isinstance(value, msgspec.Raw):
             value = values.loads(bytes(value))
         encoded = values.dumps(value)
-    except store_errors.ValueNotStorable as error:
-        raise ValueNotStorable(error.where.replace("$", where, 1), error.why) from None
-    except (store_errors.ValueUnreadable, ValueError):
-        raise InvalidArgument(where, "is not JSON text as this package writes it") from None
+    except FreeValueRefused as refused:
+        raise _Bad(refused.why, refused.where.removeprefix("$"), error=ValueNotStorable) from None
+    except (ValueUnreadable, ValueError):
+        raise _Bad("is not JSON text as this package writes it") from None
     return NULL if encoded == b"null" else msgspec.Raw(encoded)
 
 
-def arguments(value: object, where: str) -> str:
+def arguments(value: object) -> str:
     """The arguments of a tool call: the JSON text that the model wrote, as it is; a mapping is written as JSON."""
     if isinstance(value, str):
-        return text(value, where)
+        return text(value)
     if not isinstance(value, Mapping):
-        raise InvalidArgument(where, f"must be JSON text or a dict, got {type(value).__name__}")
+        raise _Bad(f"must be JSON text or a dict, got {type(value).__name__}")
     try:
         written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         exact = json.loads(written) == value
     except (TypeError, ValueError, RecursionError):
         exact, written = False, ""
     if not exact:
-        raise InvalidArgument(
-            where, "must hold only what JSON can hold: dicts with str keys, lists, str, numbers, bool, None"
-        )
+        raise _Bad("must hold only what JSON can hold: dicts with str keys, lists, str, finite numbers, bool, None")
     return written
 
 
-def role(value: object, where: str) -> str:
+def role(value: object) -> str:
     """A role."""
-    if value in _ROLES:
-        return text(value, where)
-    raise InvalidArgument(where, f"must be one of {', '.join(_ROLES)}")
+    kept = text(value)
+    if kept not in _ROLES:
+        raise _Bad("must be user, assistant, tool or system")
+    return kept
 
 
-def call_ref(value: object, where: str) -> CallRef:
+def call_ref(value: object) -> CallRef:
     """The name of a call."""
     if not isinstance(value, CallRef):
-        raise InvalidArgument(where, f"must be a CallRef, got {type(value).__name__}")
-    count(value.frame, f"{where}.frame")
-    count(value.index, f"{where}.index")
-    return value
+        raise _Bad(f"must be a CallRef, got {type(value).__name__}")
+    return CallRef(count(value.frame), count(value.index))
 
 
-def maybe(rule: Callable[[Any, str], Value]) -> Callable[[object, str], Value | None]:
-    """The rule, or None."""
-    return lambda value, where: None if value is None else rule(value, where)
-
-
-def blocks(value: object, where: str) -> tuple[Block, ...]:
-    """Blocks, from a str (one `Text`; none when empty) or any iterable of blocks and strs."""
+def call(value: object) -> str | CallRef:
+    """A call id, or the name of a call."""
     if isinstance(value, str):
-        return (Text(text(value, where)),) if value else ()
-    return tuple(_block(item, f"{where}[{place}]") for place, item in enumerate(_items(value, where)))
+        return text(value)
+    if isinstance(value, CallRef):
+        return call_ref(value)
+    raise _Bad(f"must be a call id or a CallRef, got {type(value).__name__}")
 
 
-def turns(value: object, where: str) -> tuple[Turn, ...]:
-    """Turns; calls stand in assistant turns only, results in tool turns only."""
-    return tuple(turn(item, f"{where}[{place}]") for place, item in enumerate(_items(value, where)))
+def maybe(rule: Rule[Value]) -> Rule[Value | None]:
+    """The rule, or None."""
+    return lambda value: None if value is None else rule(value)
 
 
-def turn(value: object, where: str) -> Turn:
+def blocks(value: object) -> tuple[Block, ...]:
+    """Blocks, from a str (one `Text`; none when empty) or a list or a tuple of blocks and strs."""
+    if isinstance(value, str):
+        return (Text(text(value)),) if value else ()
+    return _each(_block, value)
+
+
+def result_blocks(value: object) -> tuple[ResultBlock, ...]:
+    """Blocks that a result can hold."""
+    kept = blocks(value)
+    for place, block in enumerate(kept):
+        if isinstance(block, ToolCall | ToolResult | Thinking):
+            raise _Bad(f"is a {type(block).__name__}: a result cannot hold it", f"[{place}]")
+    return cast("tuple[ResultBlock, ...]", kept)
+
+
+def turns(value: object) -> tuple[Turn, ...]:
+    """Turns; calls and thinking stand in assistant turns only, results in tool turns only, and nothing else there."""
+    return _each(turn, value)
+
+
+def turn(value: object) -> Turn:
     """One turn."""
-    kept = struct(value, Turn, where)
+    kept = struct(value, Turn)
     for place, block in enumerate(kept.blocks):
         wanted = _ONLY_IN.get(type(block), kept.role)
         if kept.role != wanted:
-            raise InvalidArgument(
-                f"{where}.blocks[{place}]", f"is a {type(block).__name__}: only {wanted} turns hold those"
-            )
-        if kept.role == "tool" and not isinstance(block, ToolResult):
-            raise InvalidArgument(
-                f"{where}.blocks[{place}]", f"is a {type(block).__name__}: tool turns hold ToolResults"
-            )
+            raise _Bad(f"is a {type(block).__name__}: only {wanted} turns hold those", f".blocks[{place}]")
+        if kept.role == "tool" and type(block) is not ToolResult:
+            raise _Bad(f"is a {type(block).__name__}: tool turns hold ToolResults", f".blocks[{place}]")
     return kept
 
 
-def calls(value: object, where: str) -> tuple[ToolCall, ...]:
+def calls(value: object) -> tuple[ToolCall, ...]:
     """Tool calls."""
-    return tuple(struct(item, ToolCall, f"{where}[{place}]") for place, item in enumerate(_items(value, where)))
+    return _each(lambda item: struct(item, ToolCall), value)
 
 
-def tools(value: object, where: str) -> tuple[Tool, ...]:
+def tools(value: object) -> tuple[Tool, ...]:
     """Tools; no two have one name."""
-    kept = tuple(struct(item, Tool, f"{where}[{place}]") for place, item in enumerate(_items(value, where)))
-    names: set[str] = set()
-    for tool in kept:
-        if tool.name in names:
-            raise InvalidArgument(where, f"has two tools named {tool.name!r}")
-        names.add(tool.name)
+    kept = _each(lambda item: struct(item, Tool), value)
+    if len({tool.name for tool in kept}) != len(kept):
+        raise _Bad("has two tools of one name")
     return kept
 
 
-def usage(value: object, where: str) -> Usage:
+def usage(value: object) -> Usage:
     """What a provider charged."""
-    return struct(value, Usage, where)
+    return struct(value, Usage)
 
 
-def struct(value: object, kind: type[Kept], where: str) -> Kept:
+def struct(value: object, kind: type[Kept]) -> Kept:
     """A Struct of exactly this type, each field by its rule; the same object when nothing had to be changed."""
     if type(value) is not kind:
-        raise InvalidArgument(where, f"must be a {kind.__name__}, got {type(value).__name__}")
+        raise _Bad(f"must be a {kind.__name__}, got {type(value).__name__}")
     changed: dict[str, object] = {}
-    for name, rule in _RULES[kind].items():
-        given = getattr(value, name)
-        kept = rule(given, f"{where}.{name}")
-        if kept is not given:
-            changed[name] = kept
-    if kind in {Image, Document}:
-        _check_source(value, where)
-    return cast("Kept", msgspec.structs.replace(value, **changed) if changed else value)
+    name = ""
+    try:
+        for name, rule, default in _RULES[kind]:
+            given = getattr(value, name)
+            if given is not default and (kept := rule(given)) is not given:
+                changed[name] = kept
+    except _Bad as bad:
+        bad.steps.append(f".{name}")
+        raise
+    if isinstance(value, Image | Document):
+        _check_source(value)
+    return msgspec.structs.replace(value, **changed) if changed else value
 
 
-def _check_source(media: Any, where: str) -> None:
+def _check_source(media: Image | Document) -> None:
     given = [name for name in ("data", "url", "file_id") if getattr(media, name) is not None]
     if len(given) != 1:
-        raise InvalidArgument(where, f"needs exactly one of data, url and file_id, got {', '.join(given) or 'none'}")
+        raise _Bad(f"needs exactly one of data, url and file_id, got {', '.join(given) or 'none'}")
     if media.data is not None and not media.media_type:
-        raise InvalidArgument(where, "needs a media_type with its data")
+        raise _Bad("needs a media_type with its data")
 
 
-def _block(value: object, where: str) -> Block:
+def _block(value: object) -> Block:
     if isinstance(value, str):
-        return Text(text(value, where))
-    if type(value) not in _BLOCKS:
-        raise InvalidArgument(where, f"must be a block or a str, got {type(value).__name__}")
-    return struct(value, cast("type[Block]", type(value)), where)
+        return Text(text(value))
+    kind = type(value)
+    if kind not in _BLOCKS:
+        raise _Bad(f"must be a block or a str, got {kind.__name__}")
+    return struct(value, kind)
 
 
-def _result_blocks(value: object, where: str) -> tuple[Block, ...]:
-    kept = blocks(value, where)
-    for place, block in enumerate(kept):
-        if not isinstance(block, Text | Image | Document | Native):
-            raise InvalidArgument(f"{where}[{place}]", f"is a {type(block).__name__}: a result cannot hold it")
-    return kept
-
-
-def _items(value: object, where: str) -> Iterable[object]:
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise InvalidArgument(where, f"must be a list or a tuple, got {type(value).__name__}")
-    return cast("Iterable[object]", value)
+def _each(rule: Rule[Value], value: object) -> tuple[Value, ...]:
+    if not isinstance(value, list | tuple):
+        raise _Bad(f"must be a list or a tuple, got {type(value).__name__}")
+    kept: list[Value] = []
+    try:
+        for item in cast("list[object]", value):
+            kept.append(rule(item))  # noqa: PERF401 - the place of a bad one is how many are kept
+    except _Bad as bad:
+        bad.steps.append(f"[{len(kept)}]")
+        raise
+    return tuple(kept)
 
 
 _BLOCKS: Final = frozenset({Text, Image, Document, ToolCall, ToolResult, Thinking, Native})
 _ONLY_IN: Final[dict[type, str]] = {ToolCall: "assistant", Thinking: "assistant", ToolResult: "tool"}
-_MEDIA: Final[dict[str, Rule]] = {
+_MEDIA: Final[dict[str, Rule[object]]] = {
     "data": maybe(data),
     "media_type": maybe(text),
     "url": maybe(text),
     "file_id": maybe(text),
     "dialect": maybe(text),
 }
-_RULES: Final[dict[type, dict[str, Rule]]] = {
+_FIELDS: Final[dict[type[msgspec.Struct], dict[str, Rule[object]]]] = {
     Text: {"text": text},
     Image: _MEDIA,
     Document: {**_MEDIA, "name": maybe(text)},
     ToolCall: {"id": text, "name": text, "arguments": arguments},
-    ToolResult: {"call_id": text, "blocks": _result_blocks, "is_error": flag, "ref": maybe(call_ref)},
+    ToolResult: {"call_id": text, "blocks": result_blocks, "is_error": flag, "ref": maybe(call_ref)},
     Thinking: {"text": text, "signature": maybe(text)},
     Native: {"dialect": text, "model": maybe(text), "raw": free},
     Usage: {
@@ -245,4 +278,10 @@ _RULES: Final[dict[type, dict[str, Rule]]] = {
         "stop_reason": maybe(text),
     },
 }
-"""The rule of every field. A field without one would go unchecked: a test compares this with the types."""
+"""The rule of every field."""
+
+_RULES: Final[dict[type[msgspec.Struct], tuple[tuple[str, Rule[object], object], ...]]] = {
+    kind: tuple((field.name, rules[field.name], field.default) for field in msgspec.structs.fields(kind))
+    for kind, rules in _FIELDS.items()
+}
+"""The same with each field's default, which needs no check. A field without a rule fails here, at import."""

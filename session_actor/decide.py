@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
@@ -27,11 +26,18 @@ from .commands import (
     RenameCheckpoint,
 )
 from .errors import ForkUnfinished, HeadMoved, InvalidArgument, SessionEnded
-from .events import AnyEvent
-from .keys import Repeat, fingerprint, reply_of
+from .events import AnyEvent, Pushed
+from .fingerprint import fingerprint
+from .keys import Repeat, reply_of
 from .names import check_name
-from .state import State
-from .weight import check_size, weight_of
+from .weight import SMALL, SURELY_FITS, check_size, weight_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .state import State
+
+__all__ = ["Decision", "Repeat", "decide"]
 
 Decision: TypeAlias = tuple[AnyEvent, int] | Repeat
 """The record and its rough size in bytes; or that there is nothing to do."""
@@ -45,12 +51,24 @@ def decide(state: State, command: Command) -> Decision:
     `HeadMoved`, `BranchUnknown`, `InvalidArgument`, `ValueNotStorable`, `RecordTooLarge`, and what the command's own
     description names. A command that is none of `session_actor.commands` is a `TypeError`.
     """
-    args = None
     if command.key is not None:
-        args = fingerprint(command)
-        entry = state.keys.find(check_name(command.key, "key"), args)
-        if entry is not None:
-            return Repeat(reply_of(state.table, entry.answer), entry.seq)
+        return _decide_once(state, command, command.key)
+    event = _event(state, command)
+    return event if isinstance(event, Repeat) else _weighed(event)
+
+
+def _decide_once(state: State, command: Command, key: str) -> Decision:
+    """The same under a key: it is looked up first, and the event tells it to `apply`."""
+    check_name(key, "key")
+    args = fingerprint(command)
+    entry = state.keys.find(key, args)
+    if entry is not None:
+        return Repeat(reply_of(state.table, entry.answer), entry.seq)
+    event = _event(state, command)
+    return event if isinstance(event, Repeat) else _weighed(msgspec.structs.replace(event, key=key, args=args))
+
+
+def _event(state: State, command: Command) -> AnyEvent | Repeat:
     if state.ended is not None:
         raise SessionEnded(state.session)
     if state.importing:
@@ -61,13 +79,15 @@ def decide(state: State, command: Command) -> Decision:
     decider = _DECIDERS.get(type(command))
     if decider is None:
         raise TypeError(f"{type(command).__name__} is not a command of a session")
-    event = decider(state, command, head)
-    if type(event) is Repeat:
-        return event
-    if args is not None:
-        event = msgspec.structs.replace(event, key=command.key, args=args)
+    return decider(state, command, head)
+
+
+def _weighed(event: AnyEvent) -> tuple[AnyEvent, int]:
+    if type(event) is not Pushed:
+        return event, SMALL
     weight = weight_of(event)
-    check_size(event, weight)
+    if weight > SURELY_FITS:
+        check_size(event)
     return event, weight
 
 

@@ -2,24 +2,24 @@
 
 A `Refused` is an answer: nothing was changed, the session lives. The errors of the two floors below come out of this
 package as the classes of the same name here, each of which is also the floor's own class: `except SessionActorError`
-catches all of them, and so does `except session_actor.persistence.StoreLocked` its own. `translate` does it at the border.
+catches all of them, and `except session_actor.persistence.StoreLocked` still catches its own. `translate` makes them.
 No error carries content of a conversation.
 """
 
 from __future__ import annotations
 
 from session_actor.persistence import errors as store
-from session_actor.supervisors.errors import Refusal
+from session_actor.supervisors import errors as actors
 
 
 class SessionActorError(Exception):
     """The root: every error that this package raises on purpose derives from it."""
 
 
-# --- refusals of a session: nothing was changed -------------------------------------------------------------------------
+# --- refusals of a session: nothing was changed ----------------------------------------------------------------------
 
 
-class Refused(SessionActorError, Refusal):
+class Refused(SessionActorError, actors.Refusal):
     """The session refused a command; nothing was changed."""
 
 
@@ -33,7 +33,7 @@ class InvalidArgument(Refused):
 
 
 class HeadMoved(Refused):
-    """The head is not where the caller expected it: somebody else changed the conversation. Read it again, then decide."""
+    """The head is not where the caller expected it: somebody else changed the conversation."""
 
     def __init__(self, expected: int, actual: int | None) -> None:
         """Frame ids; 0 and None stand for the empty stack."""
@@ -168,14 +168,6 @@ class ForkUnfinished(Refused):
         self.session = session
 
 
-class ValueNotStorable(Refused, store.ValueNotStorable):
-    """A value would not come back as it was given."""
-
-
-class RecordTooLarge(Refused, store.RecordTooLarge):
-    """A record is over the cap of one record."""
-
-
 # --- records ---------------------------------------------------------------------------------------------------------
 
 
@@ -207,3 +199,140 @@ class ReplayError(SessionActorError):
         super().__init__(f"record {seq} ({kind}) does not fit the records before it: {why}; verify the store")
         self.kind = kind
         self.seq = seq
+
+
+# --- of the store ----------------------------------------------------------------------------------------------------
+
+
+class StoreError(SessionActorError, store.PersistenceError):
+    """The store cannot do what it was asked for."""
+
+
+class ValueNotStorable(Refused, store.ValueNotStorable):
+    """A value would not come back as it was given; nothing was changed."""
+
+
+class RecordTooLarge(Refused, store.RecordTooLarge):
+    """A change is larger than one record may be; nothing was changed."""
+
+
+class BacklogFull(Refused, store.BacklogFull):
+    """Too many records wait for the disk; nothing was changed. Try again in a moment."""
+
+
+class StoreDegraded(Refused, store.StoreDegraded):
+    """The disk takes no records at present; nothing was changed. It recovers by itself."""
+
+
+class LevelUnreachable(Refused, store.LevelUnreachable):
+    """This store cannot promise the level that was asked for; nothing was changed."""
+
+
+class StoreClosed(Refused, store.StoreClosed):
+    """The store is not open; nothing was changed."""
+
+
+class NotDurable(StoreError, store.NotDurable):
+    """The change is made and queued, but not at the level that was asked for. Flush, or retry with the same key."""
+
+
+class Fenced(StoreError, store.Fenced):
+    """Another owner has the session now; never retry here."""
+
+
+class StoreLocked(StoreError, store.StoreLocked):
+    """Another process has the store open."""
+
+
+class NetworkFileSystem(StoreError, store.NetworkFileSystem):
+    """The store's directory is on a network file system."""
+
+
+class StoreVersionTooNew(StoreError, store.StoreVersionTooNew):
+    """A newer version wrote the store; it was left untouched."""
+
+
+class UnusableId(StoreError, store.UnusableId):
+    """A session id must be a non-empty str of at most 512 characters."""
+
+
+class StoreCorrupt(StoreError, store.StoreCorrupt):
+    """A file of the store is damaged; nothing of it was changed."""
+
+
+class CatalogCorrupt(StoreCorrupt, store.CatalogCorrupt):
+    """The catalog cannot be read."""
+
+
+class LogCorrupt(StoreCorrupt, store.LogCorrupt):
+    """A line in the middle of the log is damaged."""
+
+
+class JournalCorrupt(StoreCorrupt, store.JournalCorrupt):
+    """A line in the valid part of a journal is damaged."""
+
+
+class JournalTruncated(StoreCorrupt, store.JournalTruncated):
+    """A journal is shorter than it must be."""
+
+
+# --- of the actors ---------------------------------------------------------------------------------------------------
+
+
+class ActorError(SessionActorError, actors.SupervisorError):
+    """The session's actor cannot answer."""
+
+
+class CallTimeout(ActorError, actors.CallTimeout):
+    """No reply in time: the outcome is unknown, retry with the same key. A change that had not begun is never made."""
+
+
+class MailboxFull(ActorError, actors.MailboxFull):
+    """Too many calls wait for the session; nothing was changed."""
+
+
+class DeadlockError(ActorError, actors.DeadlockError):
+    """Waiting for the session from here would never end."""
+
+
+class WrongLoop(ActorError, actors.WrongLoop):
+    """The session belongs to another event loop or thread."""
+
+
+class UnknownMessage(ActorError, actors.UnknownMessage):
+    """A session takes only the messages of `session_actor.commands`."""
+
+
+class AsyncioOnly(ActorError, actors.AsyncioOnly):
+    """Sessions run under asyncio only."""
+
+
+def translate(error: store.PersistenceError | actors.SupervisorError) -> SessionActorError:
+    """The error of this package for an error of a floor below: a new object of the same message and attributes.
+
+    One that is of this package already is returned as it is.
+    """
+    if isinstance(error, SessionActorError):
+        return error
+    kind = next(_OURS[base] for base in type(error).__mro__ if base in _OURS)
+    ours = kind.__new__(kind, *error.args)
+    ours.args = error.args
+    ours.__dict__.update(error.__dict__)
+    ours.__cause__ = error.__cause__
+    return ours
+
+
+def _below(kind: type[SessionActorError]) -> dict[type[Exception], type[SessionActorError]]:
+    """Which floor's error stands behind each class derived from `kind`."""
+    found: dict[type[Exception], type[SessionActorError]] = {}
+    for ours in kind.__subclasses__():
+        found.update(_below(ours))
+        for base in ours.__bases__:
+            if issubclass(base, store.PersistenceError | actors.SupervisorError) and not issubclass(
+                base, SessionActorError
+            ):
+                found[base] = ours
+    return found
+
+
+_OURS = _below(SessionActorError)

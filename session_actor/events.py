@@ -1,7 +1,7 @@
 """The records of a session: one Struct a kind. A state is what `apply` makes of them in order.
 
-The names of kinds and fields are the format on disk: they never change. A field may be added with a default; a field that
-a reader does not know is passed over; a kind that it does not know is refused by name (`RecordUnknown`).
+The names of kinds and fields are the format on disk: they never change. A field may be added with a default; a field
+that a reader does not know is passed over; a kind that it does not know is refused by name (`RecordUnknown`).
 The time and the number of a change are its record's `at` and `seq`, not fields here.
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from . import content
@@ -12,6 +11,8 @@ from .names import MAIN
 from .weight import weight_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .frames import Frame
     from .state import State
     from .table import Table
@@ -22,7 +23,7 @@ CHUNK_WEIGHT: Final = 1_000_000
 
 def created(session: str, metadata: object = None, source: Source | None = None) -> Created:
     """The first record of a session. Raises `ValueNotStorable` for metadata that JSON cannot hold exactly."""
-    return Created(session=session, metadata=content.free(metadata, "metadata"), source=source)
+    return Created(session=session, metadata=content.checked(content.free, metadata, "metadata"), source=source)
 
 
 def live_frames(state: State) -> set[int]:
@@ -50,8 +51,8 @@ def kept_table(state: State) -> Table:
 def history_of(state: State, at: int | None = None) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
     """The events that give a new session the history of this one, each with its weight; ids and times stay.
 
-    `at` None: all live frames, branches, checkpoints and the head. Else the stack of that frame, as branch `main`, with the
-    checkpoints on it. Keys are not copied: they name changes of this session. Raises `FrameUnknown`.
+    `at` None: all live frames, branches, checkpoints and the head. Else the stack of that frame, as branch `main`, with
+    the checkpoints on it. Keys are not copied: they name changes of this session. Raises `FrameUnknown`.
     """
     if at is None:
         frames = _frames(state, live_frames(state))

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from .errors import InvalidArgument, KeyConflict
+from .errors import KeyConflict
 from .events import AnyEvent, Branched, Checkpointed, Moved, Popped, Pushed
-from .frames import Frame
 
 if TYPE_CHECKING:
-    from .commands import Command
+    from collections.abc import Mapping
+
     from .table import Table
 
 KEYS_KEPT: Final = 1_024
 """How many keys a session remembers: the newest."""
-
-_NOT_ARGUMENTS: Final = frozenset({"key", "durability", "expect_head"})
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -97,67 +93,3 @@ def reply_of(table: Table, answer: Answer) -> object:
     if answer.popped is not None:
         return table.path(answer.frame, answer.popped)
     return None if answer.frame is None else table.get(answer.frame)
-
-
-def fingerprint(command: Command) -> str:
-    """A hash of the command and its arguments, the same in every process and version; key and level do not count.
-
-    A field that has its default does not count either, so that a command may gain fields. Raises `InvalidArgument` for
-    arguments that no record could hold.
-    """
-    digest = blake2b(type(command).__name__.encode(), digest_size=16)
-    try:
-        for name, value in _fields(command):
-            if name not in _NOT_ARGUMENTS:
-                _feed(digest, name)
-                _feed(digest, value)
-    except RecursionError:
-        raise InvalidArgument("an argument", "is nested too deeply to be stored") from None
-    return digest.hexdigest()
-
-
-def _fields(struct: msgspec.Struct) -> list[tuple[str, object]]:
-    found: list[tuple[str, object]] = []
-    for field in msgspec.structs.fields(struct):
-        value = getattr(struct, field.name)
-        if value is not field.default and value != field.default:
-            found.append((field.name, value))
-    return found
-
-
-def _feed(digest: blake2b, value: object) -> None:
-    """Add a value with its type and length, so that no two different values look alike."""
-    match value:
-        case str():
-            _piece(digest, b"s", value.encode("utf-8", "surrogatepass"))
-        case bytes() | bytearray() | memoryview() | msgspec.Raw():
-            _piece(digest, b"b", bytes(value))
-        case bool() | float() | None:
-            _piece(digest, b"n", repr(value).encode())
-        case int():
-            _piece(digest, b"i", hex(value).encode())
-        case Frame():
-            _feed(digest, value.id)
-        case msgspec.Struct():
-            _piece(digest, b"o", type(value).__name__.encode())
-            _feed(digest, dict(_fields(value)))
-        case Mapping():
-            _piece(digest, b"m", str(len(value)).encode())
-            for key, item in sorted(value.items(), key=_by_key):
-                _feed(digest, key)
-                _feed(digest, item)
-        case Sequence():
-            _piece(digest, b"l", str(len(value)).encode())
-            for item in value:
-                _feed(digest, item)
-        case _:
-            raise InvalidArgument("an argument", f"of type {type(value).__name__} cannot be stored")
-
-
-def _by_key(item: tuple[object, object]) -> str:
-    return repr(item[0])
-
-
-def _piece(digest: blake2b, mark: bytes, data: bytes) -> None:
-    digest.update(b"%s%d:" % (mark, len(data)))
-    digest.update(data)

@@ -1,4 +1,4 @@
-"""Decisions that add no frame: pop, goto, checkpoint, names, end. Each checks, builds one event, changes nothing."""
+"""Decisions that add no frame: pop, goto, checkpoint, names, end. Each builds one event and changes nothing."""
 
 from __future__ import annotations
 
@@ -76,9 +76,8 @@ def goto(state: State, command: Goto, _head: int | None) -> Moved:
     if command.on is not None:
         raise InvalidArgument("goto", "is for the session; a handle of one branch stays on it (fork makes another)")
     target = command.target
-    if isinstance(target, str) and target in state.branches:
-        return Moved(state.branches[target], str.__str__(target))
-    return Moved(frame_of(state, target))
+    branch = str.__str__(target) if isinstance(target, str) and target in state.branches else None
+    return Moved(frame_of(state, target), branch)
 
 
 def checkpoint(state: State, command: Checkpoint, head: int | None) -> Checkpointed:
@@ -120,6 +119,10 @@ def end(_state: State, command: End, _head: int | None) -> Ended:
 
 def frame_of(state: State, target: object) -> int | None:
     """The id of the frame that `target` means; None for an empty branch. Raises `FrameUnknown`, `NameUnknown`."""
+    if type(target) is int:
+        if state.table.get(target) is None:
+            raise FrameUnknown(target)
+        return target
     if isinstance(target, str):
         if target in state.branches:
             return state.branches[target]
@@ -131,12 +134,7 @@ def frame_of(state: State, target: object) -> int | None:
         if frame is None or (frame is not target and frame != target):
             raise FrameUnknown(target.id, "the frame given is not one of this session")
         return frame.id
-    if isinstance(target, bool) or not isinstance(target, int):
-        raise InvalidArgument("frame", f"must be a frame, its id, or a name, got {type(target).__name__}")
-    frame = state.table.get(target)
-    if frame is None:
-        raise FrameUnknown(target)
-    return frame.id
+    raise InvalidArgument("frame", f"must be a frame, its id, or a name, got {type(target).__name__}")
 
 
 def check_new_name(state: State, name: object, what: str) -> str:

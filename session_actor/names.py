@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 MAIN: Final = "main"
 """The first branch of every session."""

@@ -1,4 +1,4 @@
-"""Decisions that add a frame: push, add_*, hold_call, configure, fork. Each checks, builds one event, changes nothing."""
+"""Decisions that add a frame: push, add_*, hold_call, configure, fork. Each builds one event and changes nothing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from . import content
-from .blocks import CallRef, ToolResult
+from .blocks import Text, ToolResult
 from .calls import find_call, results_in, show
-from .errors import CallAlreadyAnswered, EmptyStack, InvalidArgument
+from .content import checked
+from .errors import CallAlreadyAnswered, EmptyStack
 from .events import Branched, Pushed
 from .frames import Hold, Instructions, Turn
 from .keys import Repeat
@@ -24,52 +25,65 @@ if TYPE_CHECKING:
 
 def push(state: State, command: Push, head: int | None) -> Pushed:
     """A frame on top of the head."""
-    turns = command.turns
-    assumptions, decisions = command.assumptions, command.decisions
-    user_input, assistant_output = command.user_input, command.assistant_output
+    on = command.on
+    return _given(state, command, head, on, _branch_when_detached(state, on))
+
+
+def _given(
+    state: State, command: Push | Fork, parent: int | None, branch: str | None, new_branch: str | None
+) -> Pushed:
+    """What push and fork have in common. What is plainly right is not checked by a call: this is the hot path."""
+    user_input, assistant_output, turns = command.user_input, command.assistant_output, command.turns
+    assumptions, decisions, pinned = command.assumptions, command.decisions, command.pinned
     return Pushed(
         state.next_id,
-        head,
-        user_input if type(user_input) is str else content.text(user_input, "user_input"),
-        assistant_output if type(assistant_output) is str else content.text(assistant_output, "assistant_output"),
-        content.texts(assumptions, "assumptions") if assumptions != () else (),
-        content.texts(decisions, "decisions") if decisions != () else (),
-        None if turns is None else bind_results(state, head, content.turns(turns, "turns")),
-        command.pinned if command.pinned is False else content.flag(command.pinned, "pinned"),
-        command.on,
-        _branch_when_detached(state, command.on),
+        parent,
+        user_input if type(user_input) is str else checked(content.text, user_input, "user_input"),
+        assistant_output
+        if type(assistant_output) is str
+        else checked(content.text, assistant_output, "assistant_output"),
+        _NONE if assumptions is _NONE else checked(content.texts, assumptions, "assumptions"),
+        _NONE if decisions is _NONE else checked(content.texts, decisions, "decisions"),
+        None if turns is None else bind_results(state, parent, checked(content.turns, turns, "turns")),
+        pinned if pinned is False else checked(content.flag, pinned, "pinned"),
+        branch,
+        new_branch,
     )
 
 
 def add_user(state: State, command: AddUser, head: int | None) -> Pushed:
     """A frame with one user turn."""
-    turn = content.turn(Turn("user", content.blocks(command.content, "content")), "turn")
+    given = command.content
+    if type(given) is str and given:
+        turn = Turn("user", (Text(given),))
+    else:
+        turn = checked(content.turn, Turn("user", checked(content.blocks, given, "content")), "turn")
     return _pushed(state, command.on, head, (turn,))
 
 
 def add_assistant(state: State, command: AddAssistant, head: int | None) -> Pushed:
     """A frame with one assistant turn."""
-    blocks = content.blocks(command.content, "content") + content.calls(command.tool_calls, "tool_calls")
+    blocks = checked(content.blocks, command.content, "content") + checked(
+        content.calls, command.tool_calls, "tool_calls"
+    )
     turn = Turn("assistant", blocks, command.usage, command.model, command.dialect, command.stop_reason)
+    on = command.on
     return Pushed(
         state.next_id,
         head,
-        assumptions=content.texts(command.assumptions, "assumptions"),
-        decisions=content.texts(command.decisions, "decisions"),
-        turns=(content.turn(turn, "turn"),),
-        branch=command.on,
-        new_branch=_branch_when_detached(state, command.on),
+        assumptions=checked(content.texts, command.assumptions, "assumptions"),
+        decisions=checked(content.texts, command.decisions, "decisions"),
+        turns=(checked(content.turn, turn, "turn"),),
+        branch=on,
+        new_branch=_branch_when_detached(state, on),
     )
 
 
 def add_tool_result(state: State, command: AddToolResult, head: int | None) -> Pushed | Repeat:
     """A frame with one result; the same result again: the frame that has it."""
-    found = find_call(state.table, state.calls, head, _wanted(command.call))
-    result = content.struct(
-        ToolResult(found.call.id, command.content, command.is_error, found.ref),  # type: ignore[arg-type]  # checked here
-        ToolResult,
-        "result",
-    )
+    found = find_call(state.table, state.calls, head, checked(content.call, command.call, "call"))
+    blocks = checked(content.result_blocks, command.content, "content")
+    result = ToolResult(found.call.id, blocks, checked(content.flag, command.is_error, "is_error"), found.ref)
     if found.answered_in is None:
         return _pushed(state, command.on, head, (Turn("tool", (result,)),))
     frame = state.table.get(found.answered_in)
@@ -80,7 +94,7 @@ def add_tool_result(state: State, command: AddToolResult, head: int | None) -> P
 
 def hold_call(state: State, command: HoldCall, head: int | None) -> Pushed:
     """A frame without turns that holds a call back."""
-    found = find_call(state.table, state.calls, head, _wanted(command.call))
+    found = find_call(state.table, state.calls, head, checked(content.call, command.call, "call"))
     if found.answered_in is not None:
         raise CallAlreadyAnswered(show(command.call), found.answered_in)
     hold = Hold(found.ref, check_name(command.reason, "reason"))
@@ -91,9 +105,9 @@ def configure(state: State, command: Configure, head: int | None) -> Pushed:
     """A frame without turns that brings complete instructions: the given ones, and for the rest those in force."""
     old = state.instructions(command.on) or Instructions()
     new = Instructions(
-        old.system if command.system is None else content.text(command.system, "system"),
-        old.tools if command.tools is None else content.tools(command.tools, "tools"),
-        old.model if command.model is None else content.text(command.model, "model") or None,
+        old.system if command.system is None else checked(content.text, command.system, "system"),
+        old.tools if command.tools is None else checked(content.tools, command.tools, "tools"),
+        old.model if command.model is None else checked(content.text, command.model, "model") or None,
     )
     return _pushed(state, command.on, head, (), instructions=new)
 
@@ -101,28 +115,15 @@ def configure(state: State, command: Configure, head: int | None) -> Pushed:
 def fork(state: State, command: Fork, head: int | None) -> Pushed | Branched:
     """A branch at a frame, with a new frame on it when there is anything to push."""
     source = head if command.frame is None else frame_of(state, command.frame)
+    name = None if command.branch is None else check_new_name(state, command.branch, "branch")
     if source is None:
         raise EmptyStack("fork")
-    attach = content.flag(command.attach, "attach") and command.on is None
-    turns = command.turns
-    event = Pushed(
-        state.next_id,
-        source,
-        content.text(command.user_input, "user_input"),
-        content.text(command.assistant_output, "assistant_output"),
-        content.texts(command.assumptions, "assumptions"),
-        content.texts(command.decisions, "decisions"),
-        None if turns is None else bind_results(state, source, content.turns(turns, "turns")),
-        content.flag(command.pinned, "pinned"),
-        attach=attach,
-        forked_from=source,
-    )
-    name = None if command.branch is None else check_new_name(state, command.branch, "branch")
-    if event == Pushed(state.next_id, source, attach=attach, forked_from=source):
+    attach = checked(content.flag, command.attach, "attach") and command.on is None
+    new = _given(state, command, source, None, None)
+    if new == Pushed(new.id, source):
         return Branched(name or branch_name(source, state.branches, state.checkpoints), source, attach)
-    return msgspec.structs.replace(
-        event, new_branch=name or branch_name(state.next_id, state.branches, state.checkpoints)
-    )
+    name = name or branch_name(new.id, state.branches, state.checkpoints)
+    return msgspec.structs.replace(new, new_branch=name, attach=attach, forked_from=source)
 
 
 def _pushed(
@@ -137,9 +138,14 @@ def _pushed(
     return Pushed(
         state.next_id,
         head,
-        turns=turns,
-        branch=on,
-        new_branch=_branch_when_detached(state, on),
+        "",
+        "",
+        (),
+        (),
+        turns,
+        False,  # noqa: FBT003 - by place, because this is the hot path
+        on,
+        _branch_when_detached(state, on),
         instructions=instructions,
         holds=holds,
     )
@@ -152,9 +158,4 @@ def _branch_when_detached(state: State, on: str | None) -> str | None:
     return branch_name(state.next_id, state.branches, state.checkpoints)
 
 
-def _wanted(call: object) -> str | CallRef:
-    if isinstance(call, str):
-        return content.text(call, "call")
-    if isinstance(call, CallRef):
-        return content.call_ref(call, "call")
-    raise InvalidArgument("call", f"must be a call id or a CallRef, got {type(call).__name__}")
+_NONE: tuple[str, ...] = ()

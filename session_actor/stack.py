@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 class Stack(Sequence["Frame"]):
     """The frames from the root to `head`, root first.
 
-    Taking one costs O(1): it is the table and the id of the head. Length, the newest frame and the test for being empty cost
-    O(1), too; everything else lists the path once, O(n), and keeps the list. A stack never changes: push, pop, prune,
-    passivation and restart of its session do not touch it.
+    Taking one costs O(1): it is the table and the id of the head. Length, the newest frame and the test for being empty
+    cost O(1), too; everything else lists the path once, O(n), and keeps the list. A stack never changes: push, pop,
+    prune, passivation and restart of its session do not touch it.
     """
 
     __slots__ = ("_frames", "_table", "head")
@@ -71,7 +71,7 @@ class Stack(Sequence["Frame"]):
         return tuple(turn for frame in self.frames() for turn in frame.turns)
 
     def exchanges(self) -> tuple[tuple[Frame, ...], ...]:
-        """The frames in groups, each from one with a user turn up to before the next. Those before the first belong to none."""
+        """The frames in groups, each from one with a user turn up to before the next; earlier frames are left out."""
         return self._groups([frame.exchange for frame in self.frames()])
 
     def steps(self) -> tuple[tuple[Frame, ...], ...]:

@@ -83,11 +83,11 @@ class State:
         return Stack(self.table, self.head_of(on))
 
     def pending_calls(self, on: str | None = None) -> list[PendingCall]:
-        """The open calls on the stack of branch `on` (None: the session's own), oldest first. O(calls). `BranchUnknown`."""
+        """The open calls on the stack of branch `on` (None: the session's own), oldest first; O(calls)."""
         return pending(self.table, self.head_of(on))
 
     def instructions(self, on: str | None = None) -> Instructions | None:
-        """The instructions in force on branch `on` (None: the session's own), None when there are none. `BranchUnknown`."""
+        """The instructions in force on branch `on` (None: the session's own head), None when there are none."""
         head = self.head_of(on)
         frame = None if head is None else self.table.frames[head]
         return None if frame is None else frame.in_force

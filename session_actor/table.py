@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from typing import TYPE_CHECKING
 
-from .frames import Frame
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from .frames import Frame
 
 
 class Table:

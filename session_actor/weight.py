@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
 from session_actor.persistence import values
 from session_actor.persistence.record import MAX_RECORD_BYTES
 
+from .blocks import Text
 from .errors import RecordTooLarge
-from .events import AnyEvent, Pushed
 
-_SMALL: Final = 256
+if TYPE_CHECKING:
+    from .events import AnyEvent, Pushed
+
+SMALL: Final = 256
 """The weight of a record without content: names are short."""
 
-_WORST: Final = 8
-"""No character takes more bytes in JSON: an escape within an escape."""
+SURELY_FITS: Final = MAX_RECORD_BYTES // 8
+"""Up to this weight any record fits: no character takes 8 bytes in JSON, not even an escape within an escape."""
 
 
-def weight_of(event: AnyEvent) -> int:
+def weight_of(event: Pushed) -> int:
     """The size of a record in rough bytes: one for a character, and a constant for the rest."""
-    if type(event) is not Pushed:
-        return _SMALL
-    weight = _SMALL + len(event.user_input) + len(event.assistant_output)
-    if event.assumptions or event.decisions:
-        weight += _size(event.assumptions) + _size(event.decisions)
-    if event.turns:
-        weight += _size(event.turns)
-    if event.instructions is not None:
-        weight += _size(event.instructions)
+    weight = SMALL + len(event.user_input) + len(event.assistant_output)
+    if event.turns or event.assumptions or event.decisions or event.instructions is not None:
+        weight += _size(event.assumptions) + _size(event.decisions) + _size(event.instructions)
+        for turn in event.turns or ():
+            weight += SMALL
+            for block in turn.blocks:
+                weight += len(block.text) if type(block) is Text else _size(block)
+            if turn.usage is not None:
+                weight += _size(turn.usage)
     return weight
 
 
-def check_size(event: AnyEvent, weight: int) -> None:
-    """Raise `RecordTooLarge` when one record cannot hold the event; encodes it only when it may be too large."""
-    if weight * _WORST <= MAX_RECORD_BYTES:
-        return
+def check_size(event: AnyEvent) -> None:
+    """Raise `RecordTooLarge` when one record cannot hold an event heavier than `SURELY_FITS`: encodes it to know."""
     size = len(values.encode_record_data(event))
     if size > MAX_RECORD_BYTES:
         raise RecordTooLarge(size, MAX_RECORD_BYTES)
@@ -46,11 +47,9 @@ def _size(value: object) -> int:
     if isinstance(value, str):
         return len(value)
     if isinstance(value, tuple):
-        return sum(map(_size, value))
-    if isinstance(value, bytes):
-        return len(value) * 4 // 3
-    if isinstance(value, msgspec.Raw):
-        return len(bytes(value))
+        return sum(map(_size, cast("tuple[object, ...]", value)))
     if isinstance(value, msgspec.Struct):
         return 32 + sum(_size(getattr(value, name)) for name in value.__struct_fields__)
+    if isinstance(value, bytes | msgspec.Raw):
+        return len(bytes(value)) * 4 // 3
     return 8
