@@ -26,6 +26,7 @@ from .errors import (
     ValueNotStorable,
     ValueUnreadable,
 )
+from .file_store import FileStore
 from .memory_store import MemoryStore
 from .names import check_session_id
 from .record import MAX_RECORD_BYTES, Record
@@ -49,6 +50,7 @@ __all__ = [
     "BacklogFull",
     "CatalogCorrupt",
     "Fenced",
+    "FileStore",
     "JournalCorrupt",
     "JournalTruncated",
     "Lease",

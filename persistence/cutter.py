@@ -1,0 +1,271 @@
+"""The cut: moves sealed segments of the log into the journals of their sessions, in the background.
+
+Order: read and check the segments; write each session's records behind the valid part of its journal; sync the journals
+and the folders of new ones; commit to the catalog how far each journal is now valid and which segment is the first
+that still counts; only then remove the segments. Dying anywhere leaves either the old state, whose half-written journal
+bytes are beyond what the catalog counts, or the new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+from .catalog import CatalogRow
+from .errors import LogCorrupt, PersistenceError
+from .journal import append_to_journal
+from .names import journal_path
+from .record import decode_record
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Callable, Iterable, Iterator
+
+    from .catalog import Catalog
+    from .disk_thread import DiskThread
+    from .log import Log
+    from .segment import Segment
+    from .session_log import Extent, SessionLog
+    from .storage import Disk, DiskFile
+    from .trouble import Trouble
+
+CUT_BYTES: Final = 32 * 1024 * 1024
+"""Segments are cut together up to this size, so that a journal is synced once for all of them."""
+GROUP_SESSIONS: Final = 32
+PIECE_RECORDS: Final = 512
+RETRY_S: Final = 5.0
+
+
+class Cutter:
+    """Cuts when segments are sealed."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        *,
+        log: Log,
+        catalog: Catalog,
+        journals: str,
+        thread: DiskThread,
+        trouble: Trouble,
+        on_cut: Callable[[Iterable[SessionLog]], None],
+    ) -> None:
+        """`journals`: their folder. `thread`: where the disk is used. `on_cut(sessions)`: told whose journals grew."""
+        self.last_cut_us: int | None = None
+        self.lock = asyncio.Lock()
+        """Held while journals and catalog change."""
+        self._disk = disk
+        self._log = log
+        self._catalog = catalog
+        self._journals = journals
+        self._thread = thread
+        self._trouble = trouble
+        self._on_cut = on_cut
+        self._sealed = asyncio.Event()
+
+    def wake(self) -> None:
+        """There may be something to cut."""
+        self._sealed.set()
+
+    async def run(self) -> None:
+        """Cut in the background until cancelled. Trouble with the disk is noted, and the cut is tried again."""
+        self._sealed.set()
+        while True:
+            await self._sealed.wait()
+            self._sealed.clear()
+            try:
+                while await self.cut():
+                    pass
+            except (OSError, PersistenceError) as error:
+                self._trouble.note(error)
+                await asyncio.sleep(RETRY_S)
+                self._sealed.set()
+
+    async def cut(self) -> int:
+        """Cut what is sealed now, up to `CUT_BYTES`; returns how many segments were cut.
+
+        Raises OSError and `StoreCorrupt`; then nothing has changed. Cancelling gives up between two steps.
+        """
+        await self.lock.acquire()
+        committing = False
+        try:
+            segments = self._ready()
+            if not segments:
+                return 0
+            contents = [await self._thread.run(partial(self._contents, segment)) for segment in segments]
+            spans = _by_session(segments)
+            extents = await self._write_journals(spans, contents)
+            dead = [log for log in spans if log.dead]
+            committing = True
+            await self._commit(segments, extents, dead)
+            return len(segments)
+        finally:
+            if not committing:
+                self.lock.release()
+
+    def _ready(self) -> list[Segment]:
+        segments: list[Segment] = []
+        size = 0
+        for segment in self._log.sealed:
+            size += segment.end
+            if segment.damaged or segment.synced < segment.end or (segments and size > CUT_BYTES):
+                break
+            segments.append(segment)
+        return segments
+
+    def _contents(self, segment: Segment) -> bytes:
+        """The bytes of a segment, which must be those that were written."""
+        data = segment.data
+        if data is None:
+            file = segment.file or self._disk.open(segment.path)
+            try:
+                data = file.read(0, segment.end)
+            finally:
+                if file is not segment.file:
+                    file.close()
+        if crc32(data) != segment.crc:
+            raise LogCorrupt(segment.path, 0, "its bytes are not those that were written")
+        return data
+
+    # --- journals -----------------------------------------------------------------------------------------------------
+
+    async def _write_journals(
+        self, spans: dict[SessionLog, list[tuple[int, array[int]]]], contents: list[bytes]
+    ) -> dict[SessionLog, Extent]:
+        extents: dict[SessionLog, Extent] = {}
+        folders: set[str] = set()
+        for group in _groups(log for log in spans if not log.dead):
+            work = [(log, spans[log]) for log in group]
+            extents.update(await self._thread.run(partial(self._write_group, work, contents, folders)))
+        await self._thread.run(lambda: self._sync_folders(folders))
+        return extents
+
+    def _write_group(
+        self, work: list[tuple[SessionLog, list[tuple[int, array[int]]]]], contents: list[bytes], folders: set[str]
+    ) -> dict[SessionLog, Extent]:
+        """Write all journals of a group and sync them afterwards: the file system then does much of it together."""
+        files: list[DiskFile] = []
+        extents: dict[SessionLog, Extent] = {}
+        try:
+            for log, places in work:
+                file = self._open(log, folders)
+                files.append(file)
+                extents[log] = _append(file, log, places, contents)
+            for file in files:
+                file.sync()
+        finally:
+            for file in files:
+                file.close()
+        return extents
+
+    def _open(self, log: SessionLog, folders: set[str]) -> DiskFile:
+        path = f"{self._journals}/{journal_path(log.session, 1)}"
+        if log.extent is not None:
+            return self._disk.open(path, write=True)
+        folder = path.rpartition("/")[0]
+        if folder not in folders:
+            if self._disk.make_dir(folder):
+                folders.add(self._journals)
+            folders.add(folder)
+        return self._disk.open(path, create=True)
+
+    def _sync_folders(self, folders: set[str]) -> None:
+        for folder in sorted(folders):
+            self._disk.sync_dir(folder)
+
+    # --- catalog ------------------------------------------------------------------------------------------------------
+
+    async def _commit(self, segments: list[Segment], extents: dict[SessionLog, Extent], dead: list[SessionLog]) -> None:
+        """Make the cut valid. The lock is released when the catalog has answered, even if nobody waits any more."""
+        rows = [_row(log, extent) for log, extent in extents.items()]
+        births = [(log.session, log.birth) for log in dead]
+        first_live = self._first_live_after(len(segments))
+
+        def then(error: BaseException | None) -> None:
+            try:
+                if error is None:
+                    self._committed(segments, extents, dead)
+            finally:
+                self.lock.release()
+
+        await self._thread.run(lambda: self._catalog.commit_cut(rows, births, first_live), then)
+
+    def _committed(self, segments: list[Segment], extents: dict[SessionLog, Extent], dead: list[SessionLog]) -> None:
+        for log, extent in extents.items():
+            log.extent = extent
+        for segment in segments:
+            self._log.sealed.popleft()
+            segment.data = None
+        self.last_cut_us = time.time_ns() // 1000
+        self._on_cut([*extents, *dead])
+        self._thread.submit(lambda: self._log.remove(segments), self._on_removed)
+
+    def _on_removed(self, _: None, error: BaseException | None) -> None:
+        """What could not be removed is removed when the store is opened next."""
+        if error is not None:
+            self._trouble.note(error)
+
+    def _first_live_after(self, count: int) -> int:
+        following = next(islice(self._log.sealed, count, None), self._log.current)
+        return self._log.next_number if following is None else following.number
+
+    async def forget(self, log: SessionLog) -> None:
+        """Remove what the journals and the catalog have of a session whose tombstone is synced. Raises OSError.
+
+        When it raises, or the process dies, the same is done when the store is opened next or the tombstone is cut.
+        """
+        async with self.lock:
+            oldest = next(iter(self._log.sealed), self._log.current)
+            first_live = self._log.next_number if oldest is None else oldest.number
+            await self._thread.run(lambda: self._remove(log, first_live))
+
+    def _remove(self, log: SessionLog, first_live: int) -> None:
+        row = self._catalog.get(log.session)
+        self._catalog.commit_cut([], [(log.session, log.birth)], first_live)
+        if row is None or row.birth == log.birth:
+            path = f"{self._journals}/{journal_path(log.session, 1)}"
+            self._disk.unlink(path)
+            folder = path.rpartition("/")[0]
+            if self._disk.list(folder):
+                self._disk.sync_dir(folder)
+
+
+def _by_session(segments: list[Segment]) -> dict[SessionLog, list[tuple[int, array[int]]]]:
+    """Of each session: index of the segment and the places of its records there, in the order of the log."""
+    spans: dict[SessionLog, list[tuple[int, array[int]]]] = {}
+    for index, segment in enumerate(segments):
+        for log, places in segment.spans.items():
+            spans.setdefault(log, []).append((index, places))
+    return spans
+
+
+def _append(file: DiskFile, log: SessionLog, places: list[tuple[int, array[int]]], contents: list[bytes]) -> Extent:
+    """Write a session's records in pieces, each with one system call, at which other threads may go on."""
+    extent = log.extent
+    for index, spans in places:
+        data = contents[index]
+        for first in range(0, len(spans), 2 * PIECE_RECORDS):
+            piece = spans[first : first + 2 * PIECE_RECORDS]
+            records = [data[piece[i] : piece[i + 1]] for i in range(0, len(piece), 2)]
+            last = decode_record(records[-1] + b"\n")
+            records.append(b"")
+            extent = append_to_journal(file, log, extent, b"\n".join(records), last)
+    if extent is None:
+        raise RuntimeError(f"session {log.session!r} has no records to cut")
+    return extent
+
+
+def _groups(logs: Iterable[SessionLog]) -> Iterator[list[SessionLog]]:
+    iterator = iter(logs)
+    while group := list(islice(iterator, GROUP_SESSIONS)):
+        yield group
+
+
+def _row(log: SessionLog, extent: Extent) -> CatalogRow:
+    return CatalogRow(
+        log.session, log.birth, log.created_us, extent.number, extent.size_bytes, extent.seq, extent.sum, extent.crc
+    )

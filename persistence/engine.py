@@ -1,0 +1,146 @@
+"""The parts of one open store, put together, taken up and let go of."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from .batch import Backlog
+from .catalog import Catalog
+from .cutter import Cutter
+from .disk_thread import DiskThread
+from .layout import Layout
+from .loader import Loader
+from .lock import StoreLock, check_local
+from .log import Log
+from .recovery import LogRecovery, Recovered
+from .session_log import Extent
+from .syncer import Syncer
+from .trouble import Trouble
+from .waiters import Waiters
+from .writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .session_log import SessionLog
+    from .storage import Disk
+
+ATTACH_SESSIONS: Final = 100
+
+
+class Engine:
+    """Log, writer, syncer, cutter, catalog and lock of one store, from `open` to `close`."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        root: str,
+        *,
+        segment_bytes: int,
+        sync_interval_s: float,
+        on_broken: Callable[[SessionLog], None],
+        on_cut: Callable[[Iterable[SessionLog]], None],
+    ) -> None:
+        """See `FileStore`, `Writer` and `Cutter` for the arguments. Must be made in the loop that will use it."""
+        loop = asyncio.get_running_loop()
+        self.layout = Layout(root)
+        self.lock = StoreLock(self.layout.lock)
+        self.catalog = Catalog(self.layout.catalog)
+        self.backlog = Backlog()
+        self.trouble = Trouble(loop)
+        self.written = Waiters()
+        self.log = Log(disk, self.layout.log, segment_bytes)
+        self._disk = disk
+        self._write_thread = DiskThread("session-actor-write", loop)
+        self._sync_thread = DiskThread("session-actor-sync", loop)
+        self._cut_thread = DiskThread("session-actor-cut", loop)
+        self.read_thread = DiskThread("session-actor-read", loop)
+        self.writer = Writer(
+            loop,
+            log=self.log,
+            backlog=self.backlog,
+            thread=self._write_thread,
+            trouble=self.trouble,
+            waiters=self.written,
+            on_broken=on_broken,
+        )
+        self.cutter = Cutter(
+            disk,
+            log=self.log,
+            catalog=self.catalog,
+            journals=self.layout.journals,
+            thread=self._cut_thread,
+            trouble=self.trouble,
+            on_cut=on_cut,
+        )
+        self.syncer = Syncer(
+            loop,
+            disk=disk,
+            log=self.log,
+            backlog=self.backlog,
+            thread=self._sync_thread,
+            trouble=self.trouble,
+            writer=self.writer,
+            interval_s=sync_interval_s,
+            on_sealed=self.cutter.wake,
+        )
+        self.writer.connect(self.syncer)
+        self.loader = Loader(
+            disk,
+            self.layout.journals,
+            log=self.log,
+            backlog=self.backlog,
+            writer=self.writer,
+            thread=self.read_thread,
+        )
+
+    async def open(self, lock_timeout_s: float | None, *, allow_network_fs: bool) -> Recovered:
+        """Take the lock and recover the log. When it raises or is cancelled, call `let_go`."""
+        await self.read_thread.run(self.layout.make_root)
+        check_local(self.layout.root, allow_network_fs=allow_network_fs)
+        await self.lock.acquire(lock_timeout_s)
+        await self.read_thread.run(lambda: self.layout.open_catalog(self._disk, self.catalog))
+        first_live = await self.read_thread.run(self.catalog.first_live_segment)
+        recovery = LogRecovery(self._disk, self.log, self.layout.aside, self.read_thread)
+        recovered = await recovery.run(first_live)
+        for log in recovered.dead:
+            await self.cutter.forget(log)
+        alive = [log for log in recovered.logs.values() if not log.dead]
+        for first in range(0, len(alive), ATTACH_SESSIONS):
+            group = alive[first : first + ATTACH_SESSIONS]
+            await self.read_thread.run(partial(self._attach, group))
+        return recovered
+
+    def _attach(self, logs: list[SessionLog]) -> None:
+        """Tell sessions in the log what the catalog has of them. Blocks."""
+        for log in logs:
+            row = self.catalog.get(log.session)
+            if row is not None and row.birth == log.birth:
+                log.created_us = row.created_us
+                log.extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
+
+    async def settle(self) -> None:
+        """Write down, at the end of a session of work in which all was synced, that it was."""
+        self.writer.write_watermark()
+        current = self.log.current
+        if current is not None and current.file is not None and current.marked == current.written:
+            await self._sync_thread.run(current.file.sync)
+
+    def let_go(self) -> None:
+        """Stop all timers and threads, close all files, release the lock. Waits for a system call that runs."""
+        self.writer.stop()
+        self.trouble.stop()
+        for thread in (self._write_thread, self._sync_thread, self._cut_thread, self.read_thread):
+            thread.end()
+        with contextlib.suppress(OSError):
+            self.log.close()
+        self.catalog.close()
+        self.lock.release()
+
+    def abandon(self) -> None:
+        """In a forked child: write nothing, and leave files and lock to the parent."""
+        self.writer.stop()
+        self.trouble.stop()

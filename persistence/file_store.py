@@ -1,0 +1,396 @@
+"""The store on a local disk: a shared log for what is new, a journal per session for what is old, a catalog between."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+import weakref
+from typing import TYPE_CHECKING, Final
+
+from .engine import Engine
+from .errors import (
+    BacklogFull,
+    Fenced,
+    LevelUnreachable,
+    PersistenceError,
+    SessionTombstoned,
+    SessionUnknown,
+    StoreClosed,
+    StoreDegraded,
+    StoreLocked,
+)
+from .listing import list_sessions
+from .names import check_session_id, new_birth
+from .recovery import TOMBSTONE, Recovered
+from .session_log import Extent, SessionLog
+from .storage import OsDisk
+from .store import LEVELS, Lease, Level, LoadedSession, Reached, SessionInfo, StoreHealth
+from .waiters import tell
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+
+    from .storage import Disk
+
+SEGMENT_BYTES: Final = 8 * 1024 * 1024
+BACKLOG_RECORDS: Final = 100_000
+BACKLOG_BYTES: Final = 64 * 1024 * 1024
+SYNC_INTERVAL_S: Final = 1.0
+TOMBSTONE_BYTES: Final = 200
+
+
+class FileStore:
+    """A `Store` in a directory of a local disk, for one process at a time.
+
+    Levels `written` and `synced` are driven by whoever asks for them. Records at level `async` alone are written in the
+    background, as long as somebody runs `workers()`.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        lock_timeout_s: float | None = 0,
+        backlog_records: int = BACKLOG_RECORDS,
+        backlog_bytes: int = BACKLOG_BYTES,
+        segment_bytes: int = SEGMENT_BYTES,
+        sync_interval_s: float = SYNC_INTERVAL_S,
+        allow_network_fs: bool = False,
+        disk: Disk | None = None,
+    ) -> None:
+        """Nothing is touched before `open`.
+
+        `root`: the directory; made, 0700, when it is missing. `lock_timeout_s`: how long `open` waits for another
+        process to let go (0: not at all; None: without limit). `backlog_records`, `backlog_bytes`: how much may wait for
+        the disk before changes are refused. `segment_bytes`: size at which the log goes on in another file, which is
+        preallocated. `sync_interval_s`: the longest that a written record stays unsynced while the workers run.
+        `allow_network_fs`: open a store on a network file system, too. `disk`: the system calls; None: the real ones.
+        """
+        self._root = os.fspath(root)
+        self._lock_timeout_s = lock_timeout_s
+        self._backlog_records = backlog_records
+        self._backlog_bytes = backlog_bytes
+        self._segment_bytes = segment_bytes
+        self._sync_interval_s = sync_interval_s
+        self._allow_network_fs = allow_network_fs
+        self._disk: Disk = OsDisk() if disk is None else disk
+        self._engine: Engine | None = None
+        self._accepting = False
+        self._changing = False
+        self._recovered = Recovered()
+        self._logs: dict[str, SessionLog] = {}
+        self._token = 0
+        self._deletes: set[asyncio.Task[None]] = set()
+
+    # --- open and close -----------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """See `Store.open`."""
+        if self._engine is not None or self._changing:
+            raise StoreLocked(self._root, os.getpid())
+        self._changing = True
+        engine = Engine(
+            self._disk,
+            self._root,
+            segment_bytes=self._segment_bytes,
+            sync_interval_s=self._sync_interval_s,
+            on_broken=self._on_broken,
+            on_cut=self._forget_idle,
+        )
+        try:
+            self._recovered = await engine.open(self._lock_timeout_s, allow_network_fs=self._allow_network_fs)
+        except BaseException:
+            engine.let_go()
+            raise
+        finally:
+            self._changing = False
+        self._logs = self._recovered.logs
+        self._engine = engine
+        self._accepting = True
+        _open_stores.add(self)
+
+    async def close(self) -> None:
+        """See `Store.close`."""
+        engine, self._accepting = self._engine, False
+        if engine is None or self._changing:
+            return
+        self._changing = True
+        try:
+            for task in list(self._deletes):
+                with contextlib.suppress(PersistenceError, OSError):
+                    await asyncio.shield(task)
+            await self._flush(engine, "synced", engine.backlog.appended_position)
+            with contextlib.suppress(OSError):
+                await engine.settle()
+        finally:
+            self._engine = None
+            self._changing = False
+            for log in self._logs.values():
+                _end_lease(log)
+            self._logs = {}
+            engine.let_go()
+
+    def workers(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        """See `Store.workers`: `writer` and `cutter`."""
+        engine = self._opened()
+        return {"writer": engine.writer.run, "cutter": engine.cutter.run}
+
+    def _opened(self) -> Engine:
+        if self._engine is None:
+            raise StoreClosed(f"the store at {self._root} is not open: open it first")
+        return self._engine
+
+    # --- sessions -----------------------------------------------------------------------------------------------------
+
+    async def acquire(self, session: str, *, create: bool) -> Lease:
+        """See `Store.acquire`."""
+        engine, session, deleted = self._opened(), check_session_id(session), False
+        if session not in self._logs:
+            found, deleted = await engine.read_thread.run(lambda: _look_up(engine, session))
+            if found is not None:
+                self._logs.setdefault(session, found)
+        log = self._logs.get(session)
+        if log is not None:
+            self._check_damage(log)
+        if log is None or not log.exists:
+            if not create:
+                gone = log.dead or log.dying if log is not None else deleted
+                raise SessionTombstoned(session) if gone else SessionUnknown(session)
+            log = SessionLog(session, new_birth()) if log is None or log.appended_seq else log
+            self._recovered.proven_whole.add(log)
+        return self._lend(log)
+
+    def _lend(self, log: SessionLog) -> Lease:
+        """Make the lease that is valid from now on."""
+        _end_lease(log)
+        self._logs[log.session] = log
+        self._token += 1
+        lease = Lease(log.session, log.birth, self._token)
+        lease.state = log
+        log.own(lease)
+        return lease
+
+    def _check_damage(self, log: SessionLog) -> None:
+        """Raises the damage of the log that concerns, or may concern, a session."""
+        unowned = self._recovered.unowned_damage
+        if log.damage is not None:
+            raise log.damage
+        if unowned is not None and log not in self._recovered.proven_whole:
+            raise unowned
+
+    async def load(self, lease: Lease) -> LoadedSession:
+        """See `Store.load`."""
+        engine, log = self._opened(), self._held(lease)
+        loaded = await engine.loader.load(log, tuple(self._recovered.torn))
+        self._held(lease)
+        return loaded
+
+    def release(self, lease: Lease) -> None:
+        """See `Store.release`."""
+        if lease.live and isinstance(lease.state, SessionLog):
+            _end_lease(lease.state)
+            self._forget_idle([lease.state])
+
+    async def delete(self, lease: Lease) -> None:
+        """See `Store.delete`."""
+        engine, log = self._opened(), self._held(lease)
+        _end_lease(log)
+        if not log.appended_seq:
+            self._forget_idle([log])
+            return
+        log.dying = True
+        position = _push_tombstone(engine, log)
+        task = asyncio.get_running_loop().create_task(self._delete(engine, log, position))
+        self._deletes.add(task)
+        task.add_done_callback(self._deletes.discard)
+        await asyncio.shield(task)
+
+    async def _delete(self, engine: Engine, log: SessionLog, position: int) -> None:
+        await self._flush(engine, "synced", position)
+        log.dead = True
+        try:
+            await engine.cutter.forget(log)
+        except (OSError, PersistenceError) as error:
+            engine.trouble.note(error)
+
+    async def sessions(self, prefix: str = "") -> AsyncIterator[SessionInfo]:
+        """See `Store.sessions`."""
+        engine = self._opened()
+        async for info in list_sessions(engine, self._logs, prefix):
+            yield info
+
+    # --- records ------------------------------------------------------------------------------------------------------
+
+    def admit(self, level: Level) -> None:
+        """See `Store.admit`."""
+        engine = self._engine
+        if engine is None or not self._accepting:
+            raise StoreClosed(f"the store at {self._root} is not open: open it first")
+        if level not in LEVELS:
+            raise LevelUnreachable(level, LEVELS)
+        if engine.trouble.since_us is not None:
+            raise StoreDegraded(engine.trouble.last_error or "unknown error")
+        backlog = engine.backlog
+        waiting_bytes = backlog.weight_bytes + engine.syncer.unsynced_bytes
+        if len(backlog.entries) >= self._backlog_records or waiting_bytes >= self._backlog_bytes:
+            raise BacklogFull(len(backlog.entries), waiting_bytes)
+
+    def append(  # noqa: PLR0917 - called for every change: keywords cost
+        self, lease: Lease, seq: int, at_us: int, kind: str, data: object, weight: int
+    ) -> int:
+        """See `Store.append`."""
+        engine = self._engine
+        if not lease.live or engine is None:
+            raise Fenced(lease.session)
+        if seq != lease.appended_seq + 1:
+            raise ValueError(f"record {seq} of {lease.session!r} must be number {lease.appended_seq + 1}")
+        log: SessionLog = lease.state  # type: ignore[assignment]
+        lease.appended_seq = log.appended_seq = seq
+        if seq == 1:
+            log.created_us = at_us
+        backlog = engine.backlog
+        backlog.entries.append((log, seq, at_us, kind, data, weight))
+        backlog.weight_bytes += weight
+        backlog.appended_position += 1
+        if not engine.writer.armed:
+            engine.writer.arm()
+        return backlog.appended_position
+
+    def reach(self, level: Level) -> None:
+        """See `Store.reach`."""
+        engine = self._opened()
+        if level != "async":
+            engine.writer.reach()
+            if level == "synced":
+                engine.syncer.want()
+
+    @property
+    def written_position(self) -> int:
+        """See `Store.written_position`."""
+        return 0 if self._engine is None else self._engine.writer.written_position
+
+    @property
+    def synced_position(self) -> int:
+        """See `Store.synced_position`."""
+        return 0 if self._engine is None else self._engine.syncer.synced_position
+
+    def when(self, level: Level, position: int, callback: Reached) -> None:
+        """See `Store.when`."""
+        self._when(self._opened(), level, position, callback)
+
+    def _when(self, engine: Engine, level: Level, position: int, callback: Reached) -> None:
+        if level not in LEVELS:
+            raise LevelUnreachable(level, LEVELS)
+        if level == "written" and engine.writer.written_position < position:
+            engine.written.add(position, callback)
+        elif level == "synced" and engine.syncer.synced_position < position:
+            engine.syncer.waiters.add(position, callback)
+        else:
+            tell(callback, None)
+
+    async def flush(self, level: Level, position: int | None = None) -> None:
+        """See `Store.flush`."""
+        engine = self._opened()
+        await self._flush(engine, level, engine.backlog.appended_position if position is None else position)
+
+    async def _flush(self, engine: Engine, level: Level, position: int) -> None:
+        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def callback(error: BaseException | None) -> None:
+            if reached.done():
+                return
+            if error is None:
+                reached.set_result(None)
+            else:
+                reached.set_exception(error)
+
+        self._when(engine, level, position, callback)
+        if not reached.done():
+            engine.writer.reach()
+            if level == "synced":
+                engine.syncer.want()
+            engine.trouble.retry_now()
+        await reached
+
+    def health(self) -> StoreHealth:
+        """See `Store.health`."""
+        engine = self._engine
+        if engine is None:
+            return StoreHealth(appended_position=0, written_position=0, synced_position=0)
+        return StoreHealth(
+            appended_position=engine.backlog.appended_position,
+            written_position=engine.writer.written_position,
+            synced_position=engine.syncer.synced_position,
+            backlog_records=len(engine.backlog.entries),
+            backlog_bytes=engine.backlog.weight_bytes,
+            last_error=engine.trouble.last_error,
+            degraded_since_us=engine.trouble.since_us,
+            last_cut_us=engine.cutter.last_cut_us,
+            live_segments=len(engine.log.sealed) + (engine.log.current is not None),
+        )
+
+    # --- what the engine tells ----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _held(lease: Lease) -> SessionLog:
+        if not lease.live or not isinstance(lease.state, SessionLog):
+            raise Fenced(lease.session)
+        return lease.state
+
+    @staticmethod
+    def _on_broken(log: SessionLog) -> None:
+        """A record of the session could not be encoded: its owner must load it again."""
+        _end_lease(log)
+
+    def _forget_idle(self, logs: Iterable[SessionLog]) -> None:
+        """Keep nothing in memory of sessions that nobody holds and that are whole in their journals."""
+        for log in logs:
+            in_journal = log.extent is not None and log.extent.seq == log.appended_seq
+            if log.lease is None and (log.dead or in_journal or not log.appended_seq):
+                self._recovered.proven_whole.discard(log)
+                if self._logs.get(log.session) is log:
+                    del self._logs[log.session]
+
+    def _abandon(self) -> None:
+        """In a forked child: the store stays the parent's."""
+        engine, self._engine, self._accepting = self._engine, None, False
+        if engine is not None:
+            engine.abandon()
+
+
+def _end_lease(log: SessionLog) -> None:
+    if log.lease is not None:
+        log.lease.live = False
+        log.lease = None
+
+
+def _push_tombstone(engine: Engine, log: SessionLog) -> int:
+    """Append the record that ends a session; returns its position."""
+    backlog = engine.backlog
+    log.appended_seq += 1
+    backlog.entries.append((log, log.appended_seq, time.time_ns() // 1000, TOMBSTONE, b"{}", TOMBSTONE_BYTES))
+    backlog.weight_bytes += TOMBSTONE_BYTES
+    backlog.appended_position += 1
+    return backlog.appended_position
+
+
+def _look_up(engine: Engine, session: str) -> tuple[SessionLog | None, bool]:
+    """What the catalog has of a session, and whether it was deleted. Blocks."""
+    row = engine.catalog.get(session)
+    if row is None:
+        return None, engine.catalog.deleted(session)
+    extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
+    return SessionLog(session, row.birth, row.created_us, extent), False
+
+
+_open_stores: Final[weakref.WeakSet[FileStore]] = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for store in list(_open_stores):
+        store._abandon()  # noqa: SLF001 - the same module
+
+
+os.register_at_fork(after_in_child=_abandon_all)

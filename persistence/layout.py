@@ -1,0 +1,112 @@
+"""Where the parts of a store lie, and how its directory is made.
+
+FORMAT        one line that names the format of the store; written last, so a store without it was never finished
+LOCK          see lock
+catalog.db    see catalog
+log/          see log
+journals/     see journal and names
+aside/        torn ends of the log, kept for whoever wants to look
+"""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from .errors import LineDamaged, StoreCorrupt, StoreVersionTooNew
+from .record import close_line, verify
+from .storage import DIRECTORY_MODE
+
+if TYPE_CHECKING:
+    import os
+    from .catalog import Catalog
+    from .storage import Disk
+
+FORMAT: Final = "session-actor-store"
+VERSION: Final = 1
+_MAX_FORMAT_BYTES: Final = 4096
+
+
+class Layout:
+    """The paths of one store."""
+
+    __slots__ = ("aside", "catalog", "format", "journals", "lock", "log", "root")
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        """`root`: the store's directory."""
+        self.root = str(Path(root).absolute())
+        self.format = f"{self.root}/FORMAT"
+        self.lock = f"{self.root}/LOCK"
+        self.catalog = f"{self.root}/catalog.db"
+        self.log = f"{self.root}/log"
+        self.journals = f"{self.root}/journals"
+        self.aside = f"{self.root}/aside"
+
+    def make_root(self) -> None:
+        """Make the directory, for this user alone, if it is not there. Blocks. Raises OSError."""
+        Path(self.root).mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+
+    def open_catalog(self, disk: Disk, catalog: Catalog) -> None:
+        """Check the format and open the catalog; a store that was never finished is made. Blocks; the lock must be held.
+
+        Raises `StoreVersionTooNew`, `StoreCorrupt`, OSError.
+        """
+        if self._is_finished(disk):
+            catalog.open(create=False)
+            return
+        for folder in (self.log, self.journals):
+            disk.make_dir(folder)
+        catalog.open(create=True)
+        line, _ = close_line(b'{"format":"%b","version":%d' % (FORMAT.encode(), VERSION))
+        temporary = self.format + ".new"
+        file = disk.open(temporary, create=True)
+        try:
+            file.truncate(0)
+            file.write(line, 0)
+            file.sync()
+        finally:
+            file.close()
+        disk.rename(temporary, self.format)
+        disk.sync_dir(self.root)
+        disk.sync_dir(str(Path(self.root).parent))
+
+    def _is_finished(self, disk: Disk) -> bool:
+        """Whether FORMAT is there; raises when it names what this version does not read."""
+        try:
+            file = disk.open(self.format)
+        except FileNotFoundError:
+            if any(disk.list(self.log)) or any(disk.list(self.journals)):
+                raise StoreCorrupt(self.format, "it is missing, though the store holds records") from None
+            return False
+        except OSError as error:
+            if error.errno in {errno.ELOOP, errno.EINVAL, errno.ENXIO}:
+                raise StoreCorrupt(self.format, "it is not a regular file") from error
+            raise
+        try:
+            line = file.read(0, _MAX_FORMAT_BYTES)
+        finally:
+            file.close()
+        try:
+            found = _parse(line)
+        except LineDamaged as error:
+            raise StoreCorrupt(self.format, str(error)) from error
+        if found.format != FORMAT or found.version != VERSION:
+            raise StoreVersionTooNew(self.format, f"version {found.version} of {found.format}", f"version {VERSION}")
+        return True
+
+
+class _Found(msgspec.Struct):
+    format: str
+    version: int
+
+
+def _parse(line: bytes) -> _Found:
+    if not verify(line):
+        raise LineDamaged("its sum does not fit its bytes")
+    try:
+        return msgspec.json.decode(line, type=_Found)
+    except msgspec.DecodeError:
+        raise LineDamaged("it names no format") from None

@@ -1,0 +1,55 @@
+"""Listing sessions from the catalog and from what is not yet in it, in one order, without reading a body."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from .store import SessionInfo
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from .catalog import CatalogRow
+    from .engine import Engine
+    from .session_log import SessionLog
+
+PAGE: Final = 500
+
+
+async def list_sessions(engine: Engine, logs: Mapping[str, SessionLog], prefix: str) -> AsyncIterator[SessionInfo]:
+    """Every session whose id starts with `prefix`, by code points. `logs`: those with newer facts than the catalog's.
+
+    A session that is made or deleted meanwhile may or may not be among them. Raises `CatalogCorrupt`, OSError.
+    """
+    fresh = sorted(session for session in logs if session.startswith(prefix))
+    index, after = 0, None
+    while True:
+        rows = await engine.read_thread.run(partial(engine.catalog.rows, prefix, after, PAGE))
+        for row in rows:
+            while index < len(fresh) and fresh[index] < row.session:
+                if (info := _of_log(logs.get(fresh[index]))) is not None:
+                    yield info
+                index += 1
+            if index < len(fresh) and fresh[index] == row.session:
+                index += 1
+            info = _of_row(row) if row.session not in logs else _of_log(logs[row.session])
+            if info is not None:
+                yield info
+        if len(rows) < PAGE:
+            break
+        after = rows[-1].session
+    for session in fresh[index:]:
+        if (info := _of_log(logs.get(session))) is not None:
+            yield info
+
+
+def _of_log(log: SessionLog | None) -> SessionInfo | None:
+    if log is None or not log.exists:
+        return None
+    size = 0 if log.extent is None else log.extent.size_bytes
+    return SessionInfo(log.session, log.birth, log.created_us, log.appended_seq, size)
+
+
+def _of_row(row: CatalogRow) -> SessionInfo:
+    return SessionInfo(row.session, row.birth, row.created_us, row.seq, row.bytes)

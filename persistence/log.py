@@ -1,0 +1,159 @@
+"""The shared append-only log: its segments on the disk, how one is begun, taken over from, and removed.
+
+A segment is begun in a spare file that was preallocated beforehand and is renamed into its place with its header in it,
+so beginning one costs two quick calls. Bytes that were preallocated and never written are NUL: a line never starts so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from .batch import Batch, rebuild
+from .header import SegmentHeader, SegmentRef, encode_segment_header
+from .segment import Segment
+
+if TYPE_CHECKING:
+    from .storage import Disk, DiskFile
+
+SEGMENT_NAME: Final = re.compile(r"([0-9]{1,12})\.ndjson")
+SPARE_NAME: Final = "spare"
+TAKEOVER_NAME: Final = "takeover"
+
+
+class Log:
+    """The segments that are not yet cut. Methods that block say so; the others are quick enough for the loop."""
+
+    __slots__ = (
+        "_disk",
+        "_spare",
+        "current",
+        "folder",
+        "names_to_sync",
+        "next_number",
+        "sealed",
+        "segment_bytes",
+        "tail",
+    )
+
+    def __init__(self, disk: Disk, folder: str, segment_bytes: int) -> None:
+        """`folder`: absolute path. `segment_bytes`: size at which the next segment is begun."""
+        self.folder = folder
+        self.segment_bytes = segment_bytes
+        self.sealed: deque[Segment] = deque()
+        """Oldest first; nothing is appended to them any more."""
+        self.current: Segment | None = None
+        self.tail: SegmentRef | None = None
+        """What the next segment continues while there is no current one."""
+        self.next_number = 1
+        self.names_to_sync = False
+        """A name in the folder changed and is not yet on the disk."""
+        self._disk = disk
+        self._spare: DiskFile | None = None
+
+    def path(self, name: int | str) -> str:
+        """Where a segment, or another file of the log, lies."""
+        return f"{self.folder}/{name:08d}.ndjson" if isinstance(name, int) else f"{self.folder}/{name}"
+
+    @property
+    def has_spare(self) -> bool:
+        """Whether `begin` may be called."""
+        return self._spare is not None
+
+    def prepare_spare(self) -> DiskFile:
+        """Make a preallocated file; hand it to `keep_spare` afterwards. Blocks."""
+        path = self.path(SPARE_NAME)
+        self._disk.unlink(path)
+        file = self._disk.open(path, create=True)
+        try:
+            file.preallocate(self.segment_bytes)
+            file.sync()
+        except BaseException:
+            file.close()
+            self._disk.unlink(path)
+            raise
+        return file
+
+    def keep_spare(self, file: DiskFile) -> None:
+        """Hold the file that `prepare_spare` made for the next segment."""
+        self._spare = file
+
+    def begin(self) -> Segment:
+        """Make the spare the current segment, which continues the one before; that one is sealed."""
+        if self._spare is None:
+            raise RuntimeError("no spare segment")
+        before = self.current
+        continues = self.tail if before is None else SegmentRef(before.number, before.end)
+        number = self.next_number
+        header = encode_segment_header(SegmentHeader(number, continues))
+        self._spare.write(header[0], 0)
+        self._disk.rename(self.path(SPARE_NAME), self.path(number))
+        segment = Segment(number, self.path(number), self._spare, continues, header)
+        self._spare = None
+        self._become_current(segment)
+        return segment
+
+    def _become_current(self, segment: Segment) -> None:
+        self.next_number = segment.number + 1
+        self.names_to_sync = True
+        if self.current is not None:
+            self.sealed.append(self.current)
+        self.current = segment
+
+    def take_over(self, oldest: Segment, batches: list[Batch]) -> tuple[Segment, list[Batch]]:
+        """Write `batches` into a new segment, which continues at the last synced byte of `oldest`. Blocks.
+
+        Returns the segment, complete and synced, and the batches as they now are. Nothing of the log is changed yet:
+        see `adopt`.
+        """
+        continues = SegmentRef(oldest.number, oldest.synced) if oldest.synced else oldest.continues
+        number = self.next_number
+        header = encode_segment_header(SegmentHeader(number, continues))
+        path = self.path(TAKEOVER_NAME)
+        self._disk.unlink(path)
+        file = self._disk.open(path, create=True)
+        try:
+            segment = Segment(number, self.path(number), file, continues, header)
+            rebuilt = rebuild(segment, batches)
+            file.preallocate(max(self.segment_bytes, segment.end))
+            file.write(b"".join([header[0], *(batch.lines for batch in rebuilt)]), 0)
+            file.sync()
+            self._disk.rename(path, segment.path)
+            self._disk.sync_dir(self.folder)
+        except BaseException:
+            file.close()
+            raise
+        return segment, rebuilt
+
+    def adopt(self, segment: Segment, oldest: Segment) -> list[Segment]:
+        """Go on in a segment that took over; returns those that are void now, for `remove`."""
+        void = [old for old in [*self.sealed, *([self.current] if self.current else [])] if old.number > oldest.number]
+        kept = [old for old in self.sealed if old.number < oldest.number]
+        if oldest.synced:
+            oldest.cut_to_synced()
+            kept.append(oldest)
+        else:
+            void.append(oldest)
+        self.sealed = deque(kept)
+        self.current = None
+        self._become_current(segment)
+        return void
+
+    def remove(self, segments: list[Segment]) -> None:
+        """Remove the files of segments that are cut or void. Blocks."""
+        for segment in segments:
+            segment.close()
+            self._disk.unlink(segment.path)
+        self._disk.sync_dir(self.folder)
+
+    def close(self) -> None:
+        """Give back what was preallocated and not used, and close all files. Blocks."""
+        if self._spare is not None:
+            self._spare.close()
+            self._spare = None
+            self._disk.unlink(self.path(SPARE_NAME))
+        if self.current is not None and self.current.file is not None:
+            self.current.file.truncate(self.current.written)
+        for segment in [*self.sealed, *([self.current] if self.current else [])]:
+            segment.close()

@@ -1,0 +1,265 @@
+"""What the log holds when a store is opened: the segments that count, whose records are in them, and what was torn off.
+
+The newest segment names the one that it continues and the offset up to which that one counts, and so on back to the
+first that is not cut: this chain is the log. Segments outside it are leftovers. Records count up to the first torn end;
+its bytes, and segments behind it, are kept aside, never removed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+from .errors import LogCorrupt
+from .header import SegmentRef
+from .log import SEGMENT_NAME, SPARE_NAME, TAKEOVER_NAME
+from .record import SUFFIX_BYTES, decode_record
+from .scan import Damage, SegmentScan
+from .segment import Segment
+from .session_log import SessionLog
+from .store import TornTail
+
+if TYPE_CHECKING:
+    from array import array
+
+    from .disk_thread import DiskThread
+    from .log import Log
+    from .scan import Run
+    from .storage import Disk
+
+TOMBSTONE: Final = "store.deleted"
+"""Kind of the record that ends a session for ever."""
+_MARK: Final = b'"kind":"store.deleted"'
+HELD_BYTES: Final = 64 * 1024 * 1024
+"""This much of the log is kept in memory until it is cut, so that sessions load without reading it again."""
+
+
+class Recovered:
+    """What was found. `logs`: the newest birth of each session with records in the log. `dead`: deleted births."""
+
+    def __init__(self) -> None:
+        """Nothing was found yet."""
+        self.logs: dict[str, SessionLog] = {}
+        self.dead: list[SessionLog] = []
+        self.torn: list[TornTail] = []
+        self.unowned_damage: LogCorrupt | None = None
+        """Damage that may concern every session; `proven_whole` are those that it does not."""
+        self.proven_whole: set[SessionLog] = set()
+
+
+class LogRecovery:
+    """Reads the segments of a log into `log`, which must be new."""
+
+    def __init__(self, disk: Disk, log: Log, aside: str, thread: DiskThread) -> None:
+        """`aside`: folder for what is torn off. `thread`: where the disk is read."""
+        self._disk = disk
+        self._log = log
+        self._aside = aside
+        self._thread = thread
+        self._births: dict[tuple[str, str], SessionLog] = {}
+        self._damage: list[tuple[int, Damage]] = []
+        self._last_line: dict[SessionLog, tuple[int, int]] = {}
+        self._found = Recovered()
+        self._held = 0
+
+    async def run(self, first_live: int) -> Recovered:
+        """Recover; `first_live`: the oldest segment that is not cut, says the catalog.
+
+        Raises `StoreVersionTooNew`, and OSError when the disk refuses.
+        """
+        numbers = await self._thread.run(lambda: self._tidy(first_live))
+        scans = [await self._thread.run(partial(self._read, number)) for number in numbers]
+        chain = self._chain(scans, first_live)
+        limits = _limits(chain)
+        for scan, limit in zip(chain, limits, strict=True):
+            for _ in scan.steps(limit):
+                await asyncio.sleep(0)
+        kept = self._judge(chain, limits)
+        await self._set_aside(kept, [scan for scan in scans if scan not in kept])
+        for scan in kept:
+            await self._index(scan)
+        self._log.next_number = max([first_live - 1, *numbers]) + 1
+        if kept:
+            self._log.tail = SegmentRef(_number(kept[-1]), kept[-1].end)
+        self._blame()
+        self._found.logs = self._newest_births()
+        return self._found
+
+    # --- which segments -----------------------------------------------------------------------------------------------
+
+    def _tidy(self, first_live: int) -> list[int]:
+        """Remove what is cut and what was never begun; returns the numbers of the other segments."""
+        numbers: list[int] = []
+        for name in self._disk.list(self._log.folder):
+            match = SEGMENT_NAME.fullmatch(name)
+            number = int(match[1]) if match else 0
+            if name in {SPARE_NAME, TAKEOVER_NAME} or 0 < number < first_live:
+                self._disk.unlink(self._log.path(name))
+            elif number:
+                numbers.append(number)
+        return sorted(numbers)
+
+    def _read(self, number: int) -> SegmentScan:
+        path = self._log.path(number)
+        file = self._disk.open(path)
+        try:
+            return SegmentScan(path, number, file.read(0, file.size()))
+        finally:
+            file.close()
+
+    def _chain(self, scans: list[SegmentScan], first_live: int) -> list[SegmentScan]:
+        """The segments that count, oldest first."""
+        by_number = {_number(scan): scan for scan in scans}
+        chain: list[SegmentScan] = []
+        wanted = max((number for number, scan in by_number.items() if scan.header is not None), default=0)
+        if not wanted:
+            wanted = max(by_number, default=0)
+        while wanted >= first_live and wanted in by_number:
+            scan = by_number[wanted]
+            chain.append(scan)
+            wanted = _before(scan, by_number)
+        if wanted >= first_live:
+            self._damage.append((wanted, Damage(self._log.path(wanted), 0, None)))
+        return chain[::-1]
+
+    def _judge(self, chain: list[SegmentScan], limits: list[int]) -> list[SegmentScan]:
+        """Find damage and the torn end; returns the segments up to it."""
+        for index, scan in enumerate(chain):
+            proven = any(later.synced_bytes > 0 for later in chain[index + 1 :])
+            damage = scan.judge(proven=proven)
+            last = index == len(chain) - 1
+            if not last and scan.end < limits[index]:
+                if not proven:
+                    self._damage += [(_number(scan), found) for found in damage]
+                    return chain[: index + 1]
+                if not damage or damage[-1].offset < scan.end:
+                    damage.append(Damage(scan.path, scan.end, None))
+            self._damage += [(_number(scan), found) for found in damage]
+        return chain
+
+    async def _set_aside(self, kept: list[SegmentScan], dropped: list[SegmentScan]) -> None:
+        """Keep a copy of the torn bytes, and move whole segments that do not count."""
+        tails = [(scan.path, scan.end, scan.data[scan.end : scan.size]) for scan in kept[-1:] if scan.end < scan.size]
+        tails += [(scan.path, 0, scan.data[: scan.size]) for scan in dropped]
+        for path, offset, data in tails:
+            place = await self._thread.run(partial(self._keep, path, offset, data))
+            if offset or data:
+                self._found.torn.append(TornTail(path, offset, len(data), place))
+        for scan in dropped:
+            await self._thread.run(partial(self._disk.unlink, scan.path))
+        if tails:
+            await self._thread.run(lambda: self._disk.sync_dir(self._log.folder))
+
+    def _keep(self, path: str, offset: int, data: bytes) -> str | None:
+        if not data:
+            return None
+        self._disk.make_dir(self._aside)
+        place = f"{self._aside}/{_name(path)}-{offset}.torn"
+        file = self._disk.open(place, create=True)
+        try:
+            file.truncate(0)
+            file.write(data, 0)
+            file.sync()
+        finally:
+            file.close()
+        self._disk.sync_dir(self._aside)
+        return place
+
+    # --- whose records ------------------------------------------------------------------------------------------------
+
+    async def _index(self, scan: SegmentScan) -> None:
+        """Make a sealed segment of a scan: note each record with its session."""
+        header = scan.data[: scan.data.find(b"\n") + 1]
+        continues = scan.header.continues if scan.header else None
+        segment = Segment(_number(scan), scan.path, None, continues, (header, ""))
+        segment.end = segment.written = segment.synced = scan.end
+        segment.damaged = any(number == segment.number for number, _ in self._damage)
+        for run in scan.runs:
+            self._index_run(segment, scan.data, run)
+            await asyncio.sleep(0)
+        data = scan.data[: scan.end]
+        for log, spans in segment.spans.items():
+            _note_newest(log, data, spans)
+        segment.crc = segment.synced_crc = await self._thread.run(lambda: crc32(data))
+        self._held += len(data)
+        if self._held <= HELD_BYTES:
+            segment.data = data
+        scan.data = b""
+        self._log.sealed.append(segment)
+
+    def _index_run(self, segment: Segment, data: bytes, run: Run) -> None:
+        births, note, number = self._births, segment.note, segment.number
+        has_tombstone = data.find(_MARK, run.start, run.ends[-1]) >= 0
+        for line_end, line in zip(run.ends, run.lines, strict=True):
+            if not line.birth:
+                continue
+            session = line.s if type(line.s) is str else line.session
+            log = births.get((session, line.birth))
+            if log is None:
+                log = births[session, line.birth] = SessionLog(session, line.birth)
+            end = line_end - SUFFIX_BYTES
+            note(log, end - len(line.r), end)
+            if has_tombstone and _MARK in bytes(line.r):
+                log.dead = log.dead or decode_record(bytes(line.r) + b"\n").kind == TOMBSTONE
+            if self._damage:
+                self._last_line[log] = number, end
+
+    def _newest_births(self) -> dict[str, SessionLog]:
+        """Of each session the birth that lives; a deleted one when there is no other."""
+        newest: dict[str, SessionLog] = {}
+        for (session, _), log in self._births.items():
+            if log.dead:
+                self._found.dead.append(log)
+            if session not in newest or newest[session].dead:
+                newest[session] = log
+        return newest
+
+    def _blame(self) -> None:
+        """Tell the sessions that damage concerns."""
+        for number, damage in self._damage:
+            error = LogCorrupt(damage.path, damage.offset)
+            if damage.owners is None:
+                self._found.unowned_damage = error
+                later = {log for log, place in self._last_line.items() if place > (number, damage.offset)}
+                whole = self._found.proven_whole
+                self._found.proven_whole = later & whole if whole else later
+            for owner in damage.owners or ():
+                if owner not in self._births:
+                    self._births[owner] = SessionLog(*owner)
+                self._births[owner].damage = error
+
+
+def _note_newest(log: SessionLog, data: bytes, spans: array[int]) -> None:
+    """Tell a session how far its records in one more segment go. What was found in a log of this kind counts as synced."""
+    last = decode_record(data[spans[-2] : spans[-1]] + b"\n")
+    if not log.appended_seq:
+        log.created_us = decode_record(data[spans[0] : spans[1]] + b"\n").at_us
+    log.appended_seq = log.written_seq = log.synced_seq = last.seq
+    log.tail_sum = last.sum
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _number(scan: SegmentScan) -> int:
+    match = SEGMENT_NAME.fullmatch(_name(scan.path))
+    return int(match[1]) if match else 0
+
+
+def _before(scan: SegmentScan, by_number: dict[int, SegmentScan]) -> int:
+    """Number of the segment that `scan` continues; 0 when there is none."""
+    if scan.header is not None:
+        return scan.header.continues.segment if scan.header.continues else 0
+    return max((number for number in by_number if number < _number(scan)), default=0)
+
+
+def _limits(chain: list[SegmentScan]) -> list[int]:
+    """Up to which offset each segment counts: where the next one took over, or its end."""
+    limits = [scan.size for scan in chain]
+    for index, later in enumerate(chain[1:]):
+        if later.header is not None and later.header.continues is not None:
+            limits[index] = later.header.continues.offset
+    return limits

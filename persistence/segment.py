@@ -1,0 +1,104 @@
+"""One segment of the log in this process: where its bytes are, how safe, and whose records lie where."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .header import SegmentRef
+    from .session_log import SessionLog
+    from .storage import DiskFile
+
+_NEARBY_BYTES = 16 * 1024
+
+
+class Segment:
+    """A log file. Offsets are in bytes from its start.
+
+    `continues`: the segment and offset that it takes over from; None for the first of all.
+    `end`: up to here lines were made for it. `written`, `synced`: up to here they are with the operating system and on
+    the disk. `crc`: CRC-32 of the bytes up to `written`; `synced_crc`: of those up to `synced`. `last_sum`: sum of the last
+    line that was made. `spans`: for each session with records here, start and end of each record, one after the other.
+    `marked`: up to here a later line of the segment shows that it was synced. `data`: its bytes, when they are at hand.
+    `damaged`: bytes that were synced cannot be read; such a segment is never removed.
+    """
+
+    __slots__ = (
+        "continues",
+        "crc",
+        "damaged",
+        "data",
+        "end",
+        "file",
+        "last_sum",
+        "marked",
+        "number",
+        "path",
+        "spans",
+        "synced",
+        "synced_crc",
+        "written",
+    )
+
+    def __init__(
+        self, number: int, path: str, file: DiskFile | None, continues: SegmentRef | None, header: tuple[bytes, str]
+    ) -> None:
+        """`header`: the line that the file starts with, and its sum. `file`: None for a segment that is only read."""
+        self.number = number
+        self.path = path
+        self.file = file
+        self.continues = continues
+        self.end = self.written = len(header[0])
+        self.synced = self.marked = 0
+        self.crc = crc32(header[0])
+        self.synced_crc = 0
+        self.last_sum = header[1]
+        self.data: bytes | None = None
+        self.damaged = False
+        self.spans: dict[SessionLog, array[int]] = {}
+
+    def note(self, log: SessionLog, start: int, end: int) -> None:
+        """A record of `log` lies from `start` to `end`, without its newline."""
+        spans = self.spans.get(log)
+        if spans is None:
+            spans = self.spans[log] = array("Q")
+        spans.append(start)
+        spans.append(end)
+
+    def cut_to_synced(self) -> None:
+        """Forget what lies beyond the synced part: another segment took it over."""
+        self.end = self.written = self.synced
+        self.crc = self.synced_crc
+        for log, spans in list(self.spans.items()):
+            del spans[bisect_left(spans, self.synced) :]
+            if not spans:
+                del self.spans[log]
+
+    def close(self) -> None:
+        """Close the file, if one is open."""
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+
+def read_spans(read: Callable[[int, int], bytes], spans: array[int]) -> list[bytes]:
+    """The records at `spans`, read with few system calls: neighbours come in one read.
+
+    `read(offset, length)` reads from the segment; fewer bytes than asked for make short records.
+    """
+    records: list[bytes] = []
+    first = 0
+    while first < len(spans):
+        last = first
+        while last + 2 < len(spans) and spans[last + 2] - spans[last + 1] <= _NEARBY_BYTES:
+            last += 2
+        base = spans[first]
+        data = read(base, spans[last + 1] - base)
+        records += [data[spans[i] - base : spans[i + 1] - base] for i in range(first, last + 1, 2)]
+        first = last + 2
+    return records

@@ -1,0 +1,90 @@
+"""What the log engine knows of one session while it is in use or has records in the log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .record import NO_SUM, encode_owner
+
+if TYPE_CHECKING:
+    from .store import Lease
+
+
+class Extent(msgspec.Struct, frozen=True, gc=False):
+    """The valid part of a session's journal, as the catalog has it."""
+
+    number: int
+    """Of the newest journal file."""
+    size_bytes: int
+    seq: int
+    """The newest record in it."""
+    sum: str
+    """Sum of that record."""
+    crc: int
+    """CRC-32 of all valid bytes of the file."""
+
+
+class SessionLog:
+    """One birth of one session: how far its records are, and where they lie. Compared by identity."""
+
+    __slots__ = (
+        "appended_seq",
+        "birth",
+        "broken_until",
+        "created_us",
+        "damage",
+        "dead",
+        "dying",
+        "extent",
+        "lease",
+        "owner",
+        "session",
+        "synced_seq",
+        "tail_sum",
+        "written_seq",
+    )
+
+    def __init__(self, session: str, birth: str, created_us: int = 0, extent: Extent | None = None) -> None:
+        """`extent`: its part of the catalog; None for a session that has no journal yet."""
+        self.session = session
+        self.birth = birth
+        self.created_us = created_us
+        self.extent = extent
+        self.owner = encode_owner(session, birth)
+        seq = 0 if extent is None else extent.seq
+        self.appended_seq = self.written_seq = self.synced_seq = seq
+        self.tail_sum = NO_SUM if extent is None else extent.sum
+        """Sum of the newest record that was encoded."""
+        self.lease: Lease | None = None
+        self.dead = False
+        """Deleted: its records are void."""
+        self.dying = False
+        """Its tombstone is queued."""
+        self.broken_until = 0
+        """A queued record could not be encoded: it and what was queued behind it, up to this position, is refused."""
+        self.damage: Exception | None = None
+        """Why its records cannot be trusted; loading it raises this."""
+
+    def own(self, lease: Lease) -> None:
+        """Let `lease` show how far the records are."""
+        self.lease = lease
+        lease.appended_seq, lease.written_seq, lease.synced_seq = self.appended_seq, self.written_seq, self.synced_seq
+
+    @property
+    def exists(self) -> bool:
+        """Whether it has a record and was not deleted."""
+        return self.appended_seq > 0 and not self.dead and not self.dying
+
+    def note_written(self, seq: int) -> None:
+        """The operating system has the records up to `seq`."""
+        self.written_seq = seq
+        if self.lease is not None:
+            self.lease.written_seq = seq
+
+    def note_synced(self, seq: int) -> None:
+        """The disk has the records up to `seq`."""
+        self.synced_seq = seq
+        if self.lease is not None:
+            self.lease.synced_seq = seq

@@ -1,0 +1,77 @@
+"""What the store knows of a disk that fails: the last error, since when, and when to try again."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+FIRST_RETRY_S: Final = 0.05
+LAST_RETRY_S: Final = 5.0
+
+
+class Trouble:
+    """Degraded or not. One action at a time is tried again, with doubling delays, until something succeeds."""
+
+    __slots__ = ("_again", "_delay_s", "_handle", "_loop", "last_error", "since_us")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """All is well."""
+        self.last_error: str | None = None
+        """The last error of the disk; it stays when the disk works again."""
+        self.since_us: int | None = None
+        """Since when the store is degraded, microseconds since the epoch; None: it is not."""
+        self._loop = loop
+        self._delay_s = FIRST_RETRY_S
+        self._again: Callable[[], None] | None = None
+        self._handle: asyncio.TimerHandle | None = None
+
+    @property
+    def degraded(self) -> bool:
+        """Whether the disk takes no records at present."""
+        return self.since_us is not None
+
+    def note(self, error: BaseException) -> None:
+        """Remember an error that does not stop records from being written."""
+        self.last_error = f"{type(error).__name__}: {error}"
+
+    def degrade(self, error: BaseException) -> None:
+        """The disk failed, and something is done about it already."""
+        self.note(error)
+        if self.since_us is None:
+            self.since_us = time.time_ns() // 1000
+
+    def fail(self, error: BaseException, again: Callable[[], None]) -> None:
+        """The disk failed: be degraded, and call `again` after a delay or at `retry_now`."""
+        self.degrade(error)
+        self._again = again
+        self._cancel()
+        self._handle = self._loop.call_later(self._delay_s, self.retry_now)
+        self._delay_s = min(self._delay_s * 2, LAST_RETRY_S)
+
+    def retry_now(self) -> None:
+        """Try what failed again at once; no effect when nothing waits to be tried."""
+        self._cancel()
+        again, self._again = self._again, None
+        if again is not None:
+            again()
+
+    def clear(self) -> None:
+        """Records are written again."""
+        self.since_us = None
+        self._delay_s = FIRST_RETRY_S
+        self._again = None
+        self._cancel()
+
+    def stop(self) -> None:
+        """Try nothing any more."""
+        self._again = None
+        self._cancel()
+
+    def _cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
