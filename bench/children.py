@@ -62,7 +62,6 @@ async def build_conversations(sessions: int, frames: int, root: str, expected: s
         found.extend([one async for one in build(service, sessions, frames)])
         keep(Path(expected), encode_expected(found))
         if end == "kill":
-            await service.flush("written")
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -78,7 +77,7 @@ def resident_bytes() -> int:
 
 async def idle_sessions(sessions: int) -> None:
     """Start so many empty sessions over a memory store; print the bytes of each and the seconds for all."""
-    async with memory_service(max_live=sessions + 1) as service:
+    async with memory_service() as service:
         kept = [await service.session(f"warm-{number}", create=True) for number in range(100)]
         gc.collect()
         before, start_s = resident_bytes(), perf_counter()

@@ -98,12 +98,12 @@ class ListFloor:
 class RawServer:
     """A deque and a Future per call, one task that serves: the least that a queued call can be."""
 
-    def __init__(self) -> None:
-        """Start the serving task on the running loop."""
+    def __init__(self, *, asynchronous: bool = False) -> None:
+        """Start the serving task on the running loop; `asynchronous`: with an async handler."""
         self._queue: deque[tuple[object, asyncio.Future[object]]] = deque()
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[None] | None = None
-        self._task = self._loop.create_task(self._serve())
+        self._task = self._loop.create_task(self._serve_async() if asynchronous else self._serve())
 
     async def call(self) -> object:
         """Send one message and wait for its reply."""
@@ -127,7 +127,25 @@ class RawServer:
                 await self._waiter
             message, future = queue.popleft()
             if not future.done():
-                future.set_result(message)
+                future.set_result(_echo(message))
+
+    async def _serve_async(self) -> None:
+        queue = self._queue
+        while True:
+            if not queue:
+                self._waiter = self._loop.create_future()
+                await self._waiter
+            message, future = queue.popleft()
+            if not future.done():
+                future.set_result(await _async_echo(message))
+
+
+def _echo(message: object) -> object:
+    return message
+
+
+async def _async_echo(message: object) -> object:
+    return message
 
 
 def raw_cast_seconds(count: int, limit: int, handler: Callable[[object], object]) -> float:

@@ -50,7 +50,7 @@ async def measure(report: Report, options: Options) -> None:
     """Measure all three situations, each in a store of its own."""
     async with disk_service(options) as service:
         await holds_of(report, service, "quiet", options)
-    async with disk_service(options, max_live=STORM_SESSIONS + 9) as service, pushing(service, "synced"):
+    async with disk_service(options) as service, pushing(service, "synced"):
         await holds_of(report, service, "sync storm", options)
     async with disk_service(options, segment_bytes=CUT_SEGMENT_BYTES) as service, pushing(service, "async"):
         await holds_of(report, service, "during cuts", options)

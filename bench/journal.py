@@ -152,14 +152,14 @@ def append_batch(store: FileStore, leases: list[Lease], seq: int) -> None:
 
 async def public(sessions: int, batches: int, level: str, options: Options) -> float:
     """Return the seconds for every session to push so many frames, all sessions at once."""
-    async with disk_service(options, max_live=sessions + 1) as service:
+    async with disk_service(options) as service:
         return await push_all(service, sessions, batches, level)
 
 
 async def push_all(service: SessionService, sessions: int, each: int, level: str) -> float:
     """Start the sessions, let each push so many frames, and return the seconds of the pushes."""
     opened = [await service.session(f"session-{number}", create=True) for number in range(sessions)]
-    await service.flush("synced")
+    await opened[-1].flush("synced")
     pushes = [pusher(session, level) for session in opened]
 
     async def one(number: int) -> None:
@@ -199,7 +199,7 @@ async def sustained(report: Report, options: Options) -> None:
     """Push at written until several cuts were made: the rate with cutting beside it."""
     sessions: int = options.pick(1_000, 20)
     store_options = {} if not options.quick else {"segment_bytes": 64 * 1024}
-    async with disk_service(options, max_live=sessions + 1, **store_options) as service:
+    async with disk_service(options, **store_options) as service:
         opened = [await service.session(f"session-{number}", create=True) for number in range(sessions)]
         pushes = [pusher(session, "written") for session in opened]
         cuts: set[int | None] = {None}
@@ -209,7 +209,7 @@ async def sustained(report: Report, options: Options) -> None:
             await asyncio.gather(*(push() for push in pushes))
             pushed += sessions
             cuts.add(service.health().store.last_cut_us)
-        await service.flush("synced")
+        await opened[-1].flush("synced")
         spent = perf_counter() - begin
     rate = report.rate(OURS, "public API at written", f"sustained over {CUTS} cuts", sessions, n=pushed, seconds=spent)
     report.notes.append(f"sustained: {pushed:,} records over {CUTS} cuts, {rate:,.0f} a second, synced at the end")

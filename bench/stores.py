@@ -22,18 +22,18 @@ GROW_STEP = 5_000
 
 
 @asynccontextmanager
-async def memory_service(max_live: int = 10_000) -> AsyncIterator[SessionService]:
+async def memory_service() -> AsyncIterator[SessionService]:
     """Run a service that writes nothing."""
-    async with SessionService.open(MemoryStore(), idle_timeout_s=None, max_live=max_live) as service:
+    async with SessionService.open(MemoryStore(), idle_timeout_s=None) as service:
         yield service
 
 
 @asynccontextmanager
-async def disk_service(options: Options, max_live: int = 10_000, **store_options: int) -> AsyncIterator[SessionService]:
+async def disk_service(options: Options, **store_options: int) -> AsyncIterator[SessionService]:
     """Run a service on a store of its own in the folder that the command line names."""
     with tempfile.TemporaryDirectory(prefix="bench-store-", dir=options.directory) as directory:
         store = FileStore(Path(directory) / "store", **store_options)
-        async with SessionService.open(store, idle_timeout_s=None, max_live=max_live) as service:
+        async with SessionService.open(store, idle_timeout_s=None) as service:
             yield service
 
 
