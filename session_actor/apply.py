@@ -69,8 +69,11 @@ def _pushed(state: State, event: Pushed, at_us: int) -> Frame:
         _check_free(state, new_branch)
     elif branch is not None:
         _check_branch(state, branch)
-    _check_new(event.id, state.next_id)
-    parent = None if event.parent is None else _existing(state, event.parent)
+    if event.id < state.next_id:
+        raise _Misfit(f"the id {event.id} of its frame is not new")
+    parent = None
+    if event.parent is not None and (parent := state.table.get(event.parent)) is None:
+        raise _Misfit(f"there is no frame {event.parent}")
     frame = frame_on(parent, event, at_us)
     _add(state, frame)
     if new_branch is None:
@@ -165,7 +168,8 @@ def _history_copied(state: State, event: HistoryCopied, _at_us: int) -> None:
     next_id, seen = state.next_id, set[int]()
     for copied in event.frames:
         frame_id, parent = copied.frame.id, copied.frame.parent
-        _check_new(frame_id, next_id)
+        if frame_id < next_id:
+            raise _Misfit(f"the id {frame_id} of a frame is not new")
         if parent is not None and parent not in seen:
             _existing(state, parent)
         seen.add(frame_id)
@@ -203,11 +207,6 @@ def _make_branch(state: State, name: str, head: int, *, attach: bool) -> None:
     if attach:
         state.attached = name
         state.head = head
-
-
-def _check_new(frame_id: int, next_id: int) -> None:
-    if frame_id < next_id:
-        raise _Misfit(f"the id {frame_id} of its frame is not new")
 
 
 def _check_free(state: State, name: str) -> None:

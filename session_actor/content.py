@@ -224,10 +224,9 @@ def _check_source(media: Image | Document) -> None:
 def _block(value: object) -> Block:
     if isinstance(value, str):
         return Text(text(value))
-    kind = type(value)
-    if kind not in _BLOCKS:
-        raise _Bad(f"must be a block or a str, got {kind.__name__}")
-    return struct(value, kind)
+    if not isinstance(value, Block) or type(value) not in _BLOCKS:
+        raise _Bad(f"must be a block or a str, got {type(value).__name__}")
+    return struct(value, type(value))
 
 
 def _each(rule: Rule[Value], value: object) -> tuple[Value, ...]:

@@ -53,42 +53,35 @@ def decide(state: State, command: Command) -> Decision:
     """
     if command.key is not None:
         return _decide_once(state, command, command.key)
-    event = _event(state, command)
-    return event if isinstance(event, Repeat) else _weighed(event)
-
-
-def _decide_once(state: State, command: Command, key: str) -> Decision:
-    """The same under a key: it is looked up first, and the event tells it to `apply`."""
-    check_name(key, "key")
-    args = fingerprint(command)
-    entry = state.keys.find(key, args)
-    if entry is not None:
-        return Repeat(reply_of(state.table, entry.answer), entry.seq)
-    event = _event(state, command)
-    return event if isinstance(event, Repeat) else _weighed(msgspec.structs.replace(event, key=key, args=args))
-
-
-def _event(state: State, command: Command) -> AnyEvent | Repeat:
-    if state.ended is not None:
-        raise SessionEnded(state.session)
-    if state.importing:
-        raise ForkUnfinished(state.session)
+    if state.ended is not None or state.importing:
+        raise SessionEnded(state.session) if state.ended is not None else ForkUnfinished(state.session)
     head = state.head if command.on is None else state.head_of(command.on)
     if command.expect_head is not None:
         _check_head(command.expect_head, head)
     decider = _DECIDERS.get(type(command))
     if decider is None:
         raise TypeError(f"{type(command).__name__} is not a command of a session")
-    return decider(state, command, head)
+    event = decider(state, command, head)
+    if type(event) is Pushed:
+        weight = weight_of(event)
+        if weight > SURELY_FITS:
+            check_size(event)
+        return event, weight
+    return event if isinstance(event, Repeat) else (event, SMALL)
 
 
-def _weighed(event: AnyEvent) -> tuple[AnyEvent, int]:
-    if type(event) is not Pushed:
-        return event, SMALL
-    weight = weight_of(event)
-    if weight > SURELY_FITS:
-        check_size(event)
-    return event, weight
+def _decide_once(state: State, command: Command, key: str) -> Decision:
+    """The same under a key: it is looked up first, and the event tells `apply` to remember it."""
+    check_name(key, "key")
+    args = fingerprint(command)
+    entry = state.keys.find(key, args)
+    if entry is not None:
+        return Repeat(reply_of(state.table, entry.answer), entry.seq)
+    decision = decide(state, msgspec.structs.replace(command, key=None))
+    if isinstance(decision, Repeat):
+        return decision
+    event, weight = decision
+    return msgspec.structs.replace(event, key=key, args=args), weight
 
 
 def _check_head(expected: object, head: int | None) -> None:

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 def push(state: State, command: Push, head: int | None) -> Pushed:
     """A frame on top of the head."""
-    on = command.on
-    return _given(state, command, head, on, _branch_when_detached(state, on))
+    if state.attached is None:
+        return _given(state, command, head, command.on, _branch_when_detached(state, command.on))
+    return _given(state, command, head, command.on)
 
 
 def _given(
-    state: State, command: Push | Fork, parent: int | None, branch: str | None, new_branch: str | None
+    state: State, command: Push | Fork, parent: int | None, branch: str | None = None, new_branch: str | None = None
 ) -> Pushed:
     """What push and fork have in common. What is plainly right is not checked by a call: this is the hot path."""
     user_input, assistant_output, turns = command.user_input, command.assistant_output, command.turns
@@ -119,7 +120,7 @@ def fork(state: State, command: Fork, head: int | None) -> Pushed | Branched:
     if source is None:
         raise EmptyStack("fork")
     attach = checked(content.flag, command.attach, "attach") and command.on is None
-    new = _given(state, command, source, None, None)
+    new = _given(state, command, source)
     if new == Pushed(new.id, source):
         return Branched(name or branch_name(source, state.branches, state.checkpoints), source, attach)
     name = name or branch_name(new.id, state.branches, state.checkpoints)

@@ -14,33 +14,43 @@ from .errors import RecordTooLarge
 
 if TYPE_CHECKING:
     from .events import AnyEvent, Pushed
+    from .frames import Turn
 
 SMALL: Final = 256
 """The weight of a record without content: names are short."""
 
-SURELY_FITS: Final = MAX_RECORD_BYTES // 8
+_LIMIT_BYTES: Final = MAX_RECORD_BYTES - 8_192
+"""Leaves room for a key."""
+
+SURELY_FITS: Final = _LIMIT_BYTES // 8
 """Up to this weight any record fits: no character takes 8 bytes in JSON, not even an escape within an escape."""
 
 
 def weight_of(event: Pushed) -> int:
     """The size of a record in rough bytes: one for a character, and a constant for the rest."""
     weight = SMALL + len(event.user_input) + len(event.assistant_output)
-    if event.turns or event.assumptions or event.decisions or event.instructions is not None:
-        weight += _size(event.assumptions) + _size(event.decisions) + _size(event.instructions)
-        for turn in event.turns or ():
-            weight += SMALL
-            for block in turn.blocks:
-                weight += len(block.text) if type(block) is Text else _size(block)
-            if turn.usage is not None:
-                weight += _size(turn.usage)
+    if event.turns is not None:
+        for turn in event.turns:
+            weight += _turn_weight(turn)
+        if event.instructions is not None:
+            weight += _size(event.instructions)
+    if event.assumptions or event.decisions:
+        weight += _size(event.assumptions) + _size(event.decisions)
+    return weight
+
+
+def _turn_weight(turn: Turn) -> int:
+    weight = SMALL if turn.usage is None else SMALL + _size(turn.usage)
+    for block in turn.blocks:
+        weight += len(block.text) if type(block) is Text else _size(block)
     return weight
 
 
 def check_size(event: AnyEvent) -> None:
     """Raise `RecordTooLarge` when one record cannot hold an event heavier than `SURELY_FITS`: encodes it to know."""
     size = len(values.encode_record_data(event))
-    if size > MAX_RECORD_BYTES:
-        raise RecordTooLarge(size, MAX_RECORD_BYTES)
+    if size > _LIMIT_BYTES:
+        raise RecordTooLarge(size, _LIMIT_BYTES)
 
 
 def _size(value: object) -> int:
