@@ -21,6 +21,67 @@ if TYPE_CHECKING:
     from .blocks import Thinking as Thinking
     from .blocks import ToolCall as ToolCall
     from .blocks import ToolResult as ToolResult
+    from .commands import AddAssistant as AddAssistant
+    from .commands import AddToolResult as AddToolResult
+    from .commands import AddUser as AddUser
+    from .commands import Checkpoint as Checkpoint
+    from .commands import Command as Command
+    from .commands import Configure as Configure
+    from .commands import DeleteBranch as DeleteBranch
+    from .commands import DeleteCheckpoint as DeleteCheckpoint
+    from .commands import End as End
+    from .commands import Fork as Fork
+    from .commands import Goto as Goto
+    from .commands import HoldCall as HoldCall
+    from .commands import Pop as Pop
+    from .commands import Push as Push
+    from .commands import RenameBranch as RenameBranch
+    from .commands import RenameCheckpoint as RenameCheckpoint
+    from .errors import ActorError as ActorError
+    from .errors import AsyncioOnly as AsyncioOnly
+    from .errors import BacklogFull as BacklogFull
+    from .errors import BranchAttached as BranchAttached
+    from .errors import BranchUnknown as BranchUnknown
+    from .errors import CallAlreadyAnswered as CallAlreadyAnswered
+    from .errors import CallAmbiguous as CallAmbiguous
+    from .errors import CallTimeout as CallTimeout
+    from .errors import CallUnknown as CallUnknown
+    from .errors import CatalogCorrupt as CatalogCorrupt
+    from .errors import CheckpointUnknown as CheckpointUnknown
+    from .errors import DeadlockError as DeadlockError
+    from .errors import EmptyStack as EmptyStack
+    from .errors import Fenced as Fenced
+    from .errors import ForkUnfinished as ForkUnfinished
+    from .errors import FrameUnknown as FrameUnknown
+    from .errors import HeadMoved as HeadMoved
+    from .errors import InvalidArgument as InvalidArgument
+    from .errors import JournalCorrupt as JournalCorrupt
+    from .errors import JournalTruncated as JournalTruncated
+    from .errors import KeyConflict as KeyConflict
+    from .errors import LevelUnreachable as LevelUnreachable
+    from .errors import LogCorrupt as LogCorrupt
+    from .errors import MailboxFull as MailboxFull
+    from .errors import NameTaken as NameTaken
+    from .errors import NameUnknown as NameUnknown
+    from .errors import NetworkFileSystem as NetworkFileSystem
+    from .errors import NotDurable as NotDurable
+    from .errors import RecordTooLarge as RecordTooLarge
+    from .errors import RecordUnknown as RecordUnknown
+    from .errors import RecordUnreadable as RecordUnreadable
+    from .errors import Refused as Refused
+    from .errors import ReplayError as ReplayError
+    from .errors import SessionActorError as SessionActorError
+    from .errors import SessionEnded as SessionEnded
+    from .errors import StoreClosed as StoreClosed
+    from .errors import StoreCorrupt as StoreCorrupt
+    from .errors import StoreDegraded as StoreDegraded
+    from .errors import StoreError as StoreError
+    from .errors import StoreLocked as StoreLocked
+    from .errors import StoreVersionTooNew as StoreVersionTooNew
+    from .errors import UnknownMessage as UnknownMessage
+    from .errors import UnusableId as UnusableId
+    from .errors import ValueNotStorable as ValueNotStorable
+    from .errors import WrongLoop as WrongLoop
     from .frames import Frame as Frame
     from .frames import Instructions as Instructions
     from .frames import PendingCall as PendingCall
@@ -30,6 +91,15 @@ if TYPE_CHECKING:
     from .handle import Session as Session
     from .service import ServiceHealth as ServiceHealth
     from .service import SessionService as SessionService
+    from .service_errors import ServiceClosed as ServiceClosed
+    from .service_errors import ServiceDown as ServiceDown
+    from .service_errors import SessionBusy as SessionBusy
+    from .service_errors import SessionCrashed as SessionCrashed
+    from .service_errors import SessionDeleted as SessionDeleted
+    from .service_errors import SessionExists as SessionExists
+    from .service_errors import SessionFenced as SessionFenced
+    from .service_errors import SessionNotFound as SessionNotFound
+    from .service_errors import SessionQuarantined as SessionQuarantined
     from .stack import Stack as Stack
 
 _HOMES: Final[dict[str, tuple[str, ...]]] = {
@@ -39,6 +109,24 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".frames": ("Frame", "Instructions", "PendingCall", "Tool", "Turn", "Usage"),
     ".blocks": (
         "Block", "CallRef", "Document", "Image", "Native", "Text", "Thinking", "ToolCall", "ToolResult",
+    ),
+    ".commands": (
+        "AddAssistant", "AddToolResult", "AddUser", "Checkpoint", "Command", "Configure", "DeleteBranch",
+        "DeleteCheckpoint", "End", "Fork", "Goto", "HoldCall", "Pop", "Push", "RenameBranch", "RenameCheckpoint",
+    ),
+    ".errors": (
+        "ActorError", "AsyncioOnly", "BacklogFull", "BranchAttached", "BranchUnknown", "CallAlreadyAnswered",
+        "CallAmbiguous", "CallTimeout", "CallUnknown", "CatalogCorrupt", "CheckpointUnknown", "DeadlockError",
+        "EmptyStack", "Fenced", "ForkUnfinished", "FrameUnknown", "HeadMoved", "InvalidArgument", "JournalCorrupt",
+        "JournalTruncated", "KeyConflict", "LevelUnreachable", "LogCorrupt", "MailboxFull", "NameTaken",
+        "NameUnknown", "NetworkFileSystem", "NotDurable", "RecordTooLarge", "RecordUnknown", "RecordUnreadable",
+        "Refused", "ReplayError", "SessionActorError", "SessionEnded", "StoreClosed", "StoreCorrupt", "StoreDegraded",
+        "StoreError", "StoreLocked", "StoreVersionTooNew", "UnknownMessage", "UnusableId", "ValueNotStorable",
+        "WrongLoop",
+    ),
+    ".service_errors": (
+        "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted", "SessionExists",
+        "SessionFenced", "SessionNotFound", "SessionQuarantined",
     ),
     ".persistence": ("FileStore", "MemoryStore"),
 }  # fmt: skip

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+import session_actor
+
 ROOT = Path(__file__).parents[1]
 SOURCES = ("session_actor", "supervisors", "persistence", "pyproject.toml", "README.md", "LICENSE")
 HEAVY = {
@@ -124,6 +126,16 @@ def test_importing_the_library_imports_nothing_heavy(tmp_path: Path):
     loaded = {name.split(".")[0] for name in run_python("-c", program, cwd=tmp_path).split()}
     assert "session_actor" in loaded
     assert loaded & HEAVY == set()
+
+
+@pytest.mark.parametrize("name", session_actor.__all__)
+def test_a_public_name_is_there_and_says_what_it_is(name: str):
+    assert getattr(session_actor, name).__doc__ or name == "Block"
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        session_actor.Nonsense  # noqa: B018
 
 
 def every_file(folder: Path) -> list[Path]:
