@@ -120,7 +120,7 @@ class _Planner:
         kept = msgspec.structs.replace(result, ref=self._open.pop(result.call_id))
         self._step("push", {"turns": (turn,), **notes}, given_turns=(Turn("tool", (kept,)),), **notes)
 
-    def _step(self, method: str, arguments: dict[str, Any], **expected: Any) -> None:  # noqa: ANN401  # fields of Frame
+    def _step(self, method: str, arguments: dict[str, Any], **expected: Any) -> None:
         frames = self.plan.frames
         depth = frames[self.head - 1].depth if self.head else 0
         frame = Frame(id=len(frames) + 1, parent=self.head or None, depth=depth + 1, at_us=0, **expected)
