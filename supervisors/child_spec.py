@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal
 
+from .checks import check_timeout
 from .mailbox import DEFAULT_MAILBOX, MailboxSpec
 from .restart import Backoff, Intensity, RestartKind
 
@@ -26,14 +27,15 @@ class ChildSpec:
         task: called for every incarnation; stopping it cancels it.
         restart: `permanent` always, `transient` after a crash or kill, `temporary` never (OTP: restart types).
         shutdown_s: seconds between stop and kill; "kill" kills at once; None waits for ever (OTP: shutdown).
+        init_timeout_s: seconds that `init` may take; late is failed (InitFailed, or a crash at a restart). None: no limit.
         mailbox: limit and overflow of the server's mailbox.
         intensity: the child's own restart limit; None takes the supervisor's.
         backoff: the child's own delays; None takes the supervisor's.
         drain: run what is queued before stopping when the supervisor stops it (within `shutdown_s`).
 
     Raises:
-        ValueError: not exactly one of start and task, an unknown restart kind, a negative shutdown.
-        TypeError: the id is not hashable.
+        ValueError: not exactly one of start and task, an unknown restart kind, seconds that are negative or NaN.
+        TypeError: the id is not hashable, start or task is not a function.
     """
 
     id: Hashable
@@ -42,6 +44,7 @@ class ChildSpec:
     task: Callable[[], Awaitable[object]] | None = None
     restart: RestartKind = "permanent"
     shutdown_s: float | Literal["kill"] | None = 5.0
+    init_timeout_s: float | None = None
     mailbox: MailboxSpec = DEFAULT_MAILBOX
     intensity: Intensity | None = None
     backoff: Backoff | None = None
@@ -56,10 +59,13 @@ class ChildSpec:
         if self.restart not in _RESTARTS:
             message = f"child {self.id!r}: restart is one of {', '.join(_RESTARTS)}, not {self.restart!r}"
             raise ValueError(message)
+        if not callable(self.start or self.task):
+            message = f"child {self.id!r}: start and task are functions, not {type(self.start or self.task).__name__}"
+            raise TypeError(message)
         if isinstance(self.shutdown_s, str):
             if self.shutdown_s != "kill":
                 message = f"child {self.id!r}: shutdown_s is seconds, 'kill' or None, not {self.shutdown_s!r}"
                 raise ValueError(message)
-        elif self.shutdown_s is not None and self.shutdown_s < 0:
-            message = f"child {self.id!r}: shutdown_s must not be negative, not {self.shutdown_s}"
-            raise ValueError(message)
+        else:
+            check_timeout("shutdown_s", self.shutdown_s)
+        check_timeout("init_timeout_s", self.init_timeout_s)

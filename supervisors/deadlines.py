@@ -1,4 +1,4 @@
-"""Timeouts of all waiting calls by one sweep and one timer."""
+"""Timeouts of all waiting calls by one shared sweep."""
 
 from __future__ import annotations
 
@@ -7,46 +7,72 @@ import itertools
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
+from .clock import LoopClock
+
 if TYPE_CHECKING:
     from .clock import Clock, TimerHandle
     from .reply import PendingReply
 
+TICK_S: Final = 0.005
+EXACT_BELOW_S: Final = 0.1
 COMPACT_ABOVE: Final = 1024
 
 
 class Deadlines:
-    """A heap of waiting calls by deadline; answered ones are thrown out when they outnumber the others."""
+    """The waiting calls by deadline.
 
-    __slots__ = ("_clock", "_due_s", "_heap", "_limit", "_order", "_timer")
+    Most calls are answered within microseconds. So a new one only goes to `fresh`; the next tick, at most `TICK_S` later,
+    throws out what has been answered and puts the rest into a heap, its time counted from that tick. Timeouts below
+    `EXACT_BELOW_S`, and all under a clock for tests, go to the heap at once and are exact.
+    """
+
+    __slots__ = ("_clock", "_due_s", "_heap", "_limit", "_order", "_tick_s", "_timer", "fresh", "ticking")
 
     def __init__(self, clock: Clock) -> None:
-        """Take time and the one timer from `clock`."""
+        """Take time and timers from `clock`."""
         self._clock = clock
+        self._tick_s = TICK_S if isinstance(clock, LoopClock) else 0.0
         self._order = itertools.count()
         self._heap: list[tuple[float, int, PendingReply[Any]]] = []
         self._limit = COMPACT_ABOVE
         self._timer: TimerHandle | None = None
         self._due_s = inf
+        self.fresh: list[PendingReply[Any]] = []
+        self.ticking = False
 
     def add(self, pending: PendingReply[Any], timeout_s: float) -> None:
         """Expire `pending` in `timeout_s` seconds unless it is answered before."""
-        due_s = self._clock.monotonic() + timeout_s
+        if timeout_s < EXACT_BELOW_S or not self._tick_s:
+            self._push(pending, timeout_s, self._clock.monotonic())
+            return
+        self.fresh.append(pending)
+        if not self.ticking:
+            self.ticking = True
+            self._clock.call_later(self._tick_s, self._tick)
+
+    def _tick(self) -> None:
+        self.ticking = False
+        fresh, self.fresh = self.fresh, []
+        now_s = self._clock.monotonic()
+        for pending in fresh:
+            if pending.timeout_s is not None and not pending.future.done():
+                self._push(pending, pending.timeout_s, now_s)
+
+    def _push(self, pending: PendingReply[Any], timeout_s: float, now_s: float) -> None:
+        due_s = now_s + timeout_s
         heapq.heappush(self._heap, (due_s, next(self._order), pending))
         if due_s < self._due_s:
-            self._arm(due_s)
+            self._arm(due_s, now_s)
         if len(self._heap) > self._limit:
-            self._compact()
+            self._heap = [entry for entry in self._heap if not entry[2].future.done()]
+            heapq.heapify(self._heap)
+            self._limit = max(COMPACT_ABOVE, 2 * len(self._heap))
 
-    def _compact(self) -> None:
-        self._heap = [entry for entry in self._heap if not entry[2].future.done()]
-        heapq.heapify(self._heap)
-        self._limit = max(COMPACT_ABOVE, 2 * len(self._heap))
-
-    def _arm(self, due_s: float) -> None:
+    def _arm(self, due_s: float, now_s: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._due_s = due_s
-        self._timer = self._clock.call_later(due_s - self._clock.monotonic(), self._sweep)
+        self._timer = self._clock.call_later(due_s - now_s, self._sweep)
 
     def _sweep(self) -> None:
         self._timer = None
@@ -56,4 +82,4 @@ class Deadlines:
         while heap and (heap[0][0] <= now_s or heap[0][2].future.done()):
             heapq.heappop(heap)[2].expire()
         if heap:
-            self._arm(heap[0][0])
+            self._arm(heap[0][0], now_s)

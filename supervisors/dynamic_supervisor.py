@@ -13,7 +13,7 @@ from .events import emit
 from .exits import PARENT, ExitReason
 from .incarnation import KILL_GRACE_S, exit_within, launch, leak
 from .slot import Ending, Slot
-from .tree import Tree
+from .tree import Tree, check_spec
 
 if TYPE_CHECKING:
     from .clock import Clock
@@ -69,6 +69,7 @@ class DynamicSupervisor(Tree):
             NotStarted: the supervisor does not run.
             WrongLoop: called from another thread or loop.
         """
+        check_spec(spec)
         self._refuse_stopped()
         if spec.id in self._slots:
             message = f"supervisor {self._name!r} has a child {spec.id!r}"

@@ -27,6 +27,18 @@ class ExitReason(NamedTuple):
         return self.kind if self.error is None else f"{self.kind}({type(self.error).__qualname__})"
 
 
+def asked_reason(kind: str) -> ExitReason:
+    """Return the reason for an end that somebody asks for.
+
+    Raises:
+        ValueError: neither "normal" nor "stopped"; the other kinds say what happened, nobody can ask for them.
+    """
+    if kind not in ("normal", "stopped"):
+        message = f"a server can be asked to end as 'normal' or 'stopped', not as {kind!r}"
+        raise ValueError(message)
+    return NORMAL if kind == "normal" else STOPPED
+
+
 NORMAL = ExitReason("normal")
 STOPPED = ExitReason("stopped")
 KILLED = ExitReason("killed")

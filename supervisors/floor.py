@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .clock import Clock, LoopClock
 from .deadlines import Deadlines
@@ -33,6 +34,7 @@ class Floor:
         "deadlines",
         "is_running",
         "loop",
+        "spare",
         "stack",
         "task_done",
         "tasks",
@@ -46,10 +48,11 @@ class Floor:
         self.thread_id = threading.get_ident()
         self.clock = clock
         self.deadlines = Deadlines(clock)
-        self.budget = FairnessBudget(loop) if shared is None else shared.budget
+        self.budget: FairnessBudget = FairnessBudget(loop) if shared is None else shared.budget
         self.tasks: dict[asyncio.Task[None], Slot] = {} if shared is None else shared.tasks
         self.active: dict[asyncio.Task[None], Slot] = {} if shared is None else shared.active
         self.task_done: Callable[[asyncio.Task[None]], None] | None = None
+        self.spare: list[deque[Any]] = [] if shared is None else shared.spare
         self.stack: list[Slot] = [] if shared is None else shared.stack
 
     @classmethod

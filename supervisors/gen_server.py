@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from .errors import NotStarted, SupervisorError
-from .exits import ExitReason, Kind
+from .exits import ExitReason, asked_reason
 from .messages import HANDLES_ATTRIBUTE, Continue
 from .monitor import Monitor, link, monitor_into_mailbox
 from .reply import Deferred
@@ -153,9 +153,13 @@ class GenServer:
         """Run `handle_continue(argument)` after this handler and before the next user message."""
         self._slot.enqueue_control(lambda slot: _continue(slot, argument), None)
 
-    def stop_self(self, reason: Kind = "normal") -> None:
-        """End after this handler; the restart policy applies as for an exit in OTP. Waiting messages stay for a restart."""
-        self._slot.ask_end(Ending(ExitReason(reason), final=False, by_itself=True))
+    def stop_self(self, reason: Literal["normal", "stopped"] = "normal") -> None:
+        """End after this handler; the restart policy applies as for an exit in OTP. Waiting messages stay for a restart.
+
+        Raises:
+            ValueError: another reason than "normal" or "stopped".
+        """
+        self._slot.ask_end(Ending(asked_reason(reason), final=False, by_itself=True))
 
     def monitor(self, ref: ServerRef) -> Monitor:
         """Get a `Down` message at each end of an incarnation of `ref`, until cancelled or this incarnation ends."""

@@ -84,6 +84,7 @@ async def _open(slot: Slot) -> Continue | None:
     made = slot.spec.start()
     if isinstance(made, SupervisorBase):
         slot.behaviour = made
+        slot.kind = "supervisor"
         await made.open(slot)
         return None
     if not isinstance(made, GenServer):
@@ -224,7 +225,10 @@ def ended_error(slot: Slot, reason: ExitReason) -> ServerError:
         return ServerStopped(f"server {slot.id!r} has ended ({reason.kind})")
     assert reason.error is not None
     down: ServerError
-    if slot.first:
+    if isinstance(reason.error, InitFailed):
+        down = InitFailed(str(reason.error))
+        down.__cause__ = reason.error.__cause__
+    elif slot.first:
         down = InitFailed(f"child {slot.id!r} could not start: {type(reason.error).__qualname__} in its init")
         down.__cause__ = reason.error
     else:
@@ -250,6 +254,8 @@ async def stop_slot(slot: Slot, ending: Ending, timeout_s: float | str | None) -
 
 
 async def exit_within(slot: Slot, timeout_s: float | str | None) -> bool:
+    if slot.task is None:
+        return True
     assert not isinstance(timeout_s, str)
     waiter: asyncio.Future[None] = slot.floor.loop.create_future()
     if slot.exit_waiters is None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Hashable
 from contextvars import copy_context
 from threading import get_ident
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
+from .checks import check_timeout
 from .deadlock import refuse_own_task, waiting
 from .errors import Refusal
-from .exits import ExitReason, Kind
+from .exits import ExitReason, asked_reason
 from .incarnation import crashed_error, ended_error, stop_slot
 from .messages import NO_REPLY, Call
 from .reply import PendingReply
 from .serving import answer
-from .slot import INSIDE, OPEN, Ending
+from .slot import INSIDE, OPEN, SHUT, Ending
 
 if TYPE_CHECKING:
     from .slot import Phase, Slot
@@ -81,6 +83,7 @@ class ServerRef:
             MailboxFull: no room, and the mailbox rejects.
             DeadlockError: called from inside this server's own handler.
             WrongLoop: called from another thread or loop.
+            ValueError: the timeout is negative or NaN (looked at when the message is queued).
         """
         slot = self.slot
         if slot.door == OPEN:
@@ -118,9 +121,15 @@ class ServerRef:
         never run; one that has started completes.
         """
         reply = self.dispatch(message, timeout_s)
-        if type(reply) is PendingReply:
+        if type(reply) is not PendingReply:
+            return reply
+        if reply.slot.floor.active:
             return await reply.wait()
-        return reply
+        try:  # as `wait` does, without one more coroutine
+            return await reply.future
+        except CancelledError:
+            reply.forget_in_queue()
+            raise
 
     def cast(self, message: object) -> None:
         """Send a message without an answer; it is in the mailbox when this returns. A refusal is dropped and counted.
@@ -130,13 +139,23 @@ class ServerRef:
             ServerStopped, ServerKilled, ServerQuarantined, ServerDown, InitFailed: the server takes no messages.
             WrongLoop: called from another thread or loop.
         """
-        self.slot.enqueue_cast(message)
+        slot = self.slot
+        floor = slot.floor
+        if slot.refuse is not None or floor.thread_id != get_ident() or not floor.is_running():
+            slot.admit()
+        lane = slot.mailbox.user
+        if lane is None or len(lane) >= slot.mailbox.limit:
+            slot.mailbox.put_cast((message, copy_context()), slot.id)
+        else:
+            lane.append((message, copy_context()))
+        if slot.waker is not None or slot.door != SHUT:
+            slot.wake()
 
-    async def stop(self, reason: Kind = "stopped", timeout_s: float | None = 5.0, *, drain: bool = False) -> None:
+    async def stop(self, reason: Literal["stopped", "normal"] = "stopped", timeout_s: float | None = 5.0, *, drain: bool = False) -> None:
         """End the server for good, whatever its restart kind: after the running message, before any queued one.
 
         Args:
-            reason: the kind that monitors and `terminate` see.
+            reason: "stopped" or "normal": what monitors and `terminate` see.
             timeout_s: seconds until it is killed; None waits for ever. What survives even that is reported as leaked.
             drain: first run what is queued; new messages are refused at once.
 
@@ -145,10 +164,13 @@ class ServerRef:
         Raises:
             DeadlockError: called from inside its own handler; use `stop_self`.
             WrongLoop: called from another thread or loop.
+            ValueError: another reason, or a timeout that is negative or NaN.
         """
+        ending = Ending(asked_reason(reason), final=True, drain=drain)
+        check_timeout("timeout_s", timeout_s)
         self.slot.floor.check(self.slot.id)
         refuse_own_task(self.slot)
-        await stop_slot(self.slot, Ending(ExitReason(reason), final=True, drain=drain), timeout_s)
+        await stop_slot(self.slot, ending, timeout_s)
 
     def kill(self) -> None:
         """Cancel the current incarnation and fail all its calls at once; the supervisor treats it as an abnormal end.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
+from msgspec import Struct
+
 from .deadlock import waiting
-from .errors import AlreadyReplied, CallTimeout
+from .errors import AlreadyReplied, CallTimeout, DeadlockError
 
 if TYPE_CHECKING:
     from contextvars import Context
@@ -20,21 +22,18 @@ STARTED: Final = 1
 FORGOTTEN: Final = 2
 
 
-class PendingReply(Generic[Reply]):
-    """A message in a mailbox together with its caller. Made by `ServerRef.dispatch`; await `wait()` or `wait_keeping()`."""
+class PendingReply(Struct, Generic[Reply], eq=False):
+    """A message in a mailbox together with its caller. Made by `ServerRef.dispatch`; await `wait()` or `wait_keeping()`.
 
-    __slots__ = ("context", "future", "message", "slot", "state", "timeout_s")
+    (A msgspec Struct because one is made for every queued call: a fifth of the time of a plain class.)
+    """
 
-    def __init__(
-        self, slot: Slot, message: object, context: Context, future: asyncio.Future[Any], timeout_s: float | None
-    ) -> None:
-        """Hold the message for `slot`; the library's own constructor."""
-        self.slot = slot
-        self.message = message
-        self.context = context
-        self.future = future
-        self.timeout_s = timeout_s
-        self.state = QUEUED
+    slot: Slot
+    message: object
+    context: Context
+    future: asyncio.Future[Any]
+    timeout_s: float | None
+    state: int = QUEUED
 
     @property
     def waiting(self) -> bool:
@@ -57,26 +56,24 @@ class PendingReply(Generic[Reply]):
             ServerCrashed, ServerStopped, ServerKilled, ServerQuarantined, ServerDown, InitFailed, UnknownMessage.
             DeadlockError: called in a server whose reply the other one needs; the message is not run.
         """
+        future = self.future
         try:
-            return await self._wait()
-        except asyncio.CancelledError:
+            if self.slot.floor.active and not future.done():
+                with waiting(self.slot):
+                    return cast("Reply", await future)
+            return cast("Reply", await future)
+        except (asyncio.CancelledError, DeadlockError):
             self.forget_in_queue()
             raise
 
     async def wait_keeping(self) -> Reply:
         """Wait for the reply; cancellation gives up the wait only, the message still runs. Else as `wait`."""
-        return await self._wait()
-
-    async def _wait(self) -> Reply:
-        future = self.future
-        if future.done() or not self.slot.floor.active:
-            return cast("Reply", await future)
         try:
             with waiting(self.slot):
-                return cast("Reply", await future)
-        finally:
-            if not future.done():
-                self.forget_in_queue()
+                return cast("Reply", await self.future)
+        except DeadlockError:
+            self.forget_in_queue()
+            raise
 
     def forget(self) -> bool:
         """Make sure that the message is not run from now on; False when it has started or was forgotten before."""
@@ -120,7 +117,8 @@ class PendingReply(Generic[Reply]):
         )
 
 
-CASTING: Final[PendingReply[Any]] = PendingReply.__new__(PendingReply)
+_NOTHING: Any = None
+CASTING: Final[PendingReply[Any]] = PendingReply(_NOTHING, None, _NOTHING, _NOTHING, None)
 """Stands for "no caller" while a cast is running."""
 
 

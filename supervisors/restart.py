@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from .exits import ExitReason
@@ -23,9 +24,9 @@ class Intensity:
     max_seconds: float = 5.0
 
     def __post_init__(self) -> None:
-        """Refuse negative numbers with ValueError."""
-        if self.max_restarts < 0 or self.max_seconds < 0:
-            message = f"intensity needs max_restarts >= 0 and max_seconds >= 0, not {self}"
+        """Refuse what cannot limit anything with ValueError."""
+        if self.max_restarts < 0 or not 0 < self.max_seconds < inf:
+            message = f"intensity needs max_restarts >= 0 and max_seconds > 0, not {self}"
             raise ValueError(message)
 
 
@@ -40,7 +41,8 @@ class Backoff:
 
     def __post_init__(self) -> None:
         """Refuse delays that are negative or shrink with ValueError."""
-        if self.initial_s < 0 or self.max_s < 0 or self.factor < 1 or not 0 <= self.jitter <= 1:
+        sound = self.initial_s >= 0 and self.max_s >= 0 and self.factor >= 1 and 0 <= self.jitter <= 1
+        if not sound:
             message = f"backoff needs initial_s, max_s >= 0, factor >= 1 and 0 <= jitter <= 1, not {self}"
             raise ValueError(message)
 
@@ -89,7 +91,7 @@ def next_restart(
         backoff: the delays.
         random: gives a number in [0, 1).
     """
-    if lived_s >= intensity.max_seconds and lived_s > 0:
+    if lived_s >= intensity.max_seconds:
         attempt = 0
     if attempt >= intensity.max_restarts:
         return Exhausted(attempt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import types
+from collections import deque
 from collections.abc import Coroutine, Generator
 from contextvars import Context
 from time import perf_counter
@@ -26,46 +27,59 @@ async def serve(slot: Slot) -> ExitReason:
     """Run messages until the server ends; an exception is its crash."""
     budget = slot.floor.budget
     mailbox = slot.mailbox
+    create_future = slot.floor.loop.create_future
+    slot.interrupt = True
     while True:
-        slot.interrupt = False
-        if slot.crash is not None:
-            return ExitReason("crashed", slot.crash)
-        if slot.killing:
-            return KILLED
-        if slot.ending is not None and not (slot.ending.drain and mailbox.user):
-            return slot.ending.reason
-        if mailbox.control:
-            await run_control(slot, mailbox.control.popleft())
+        if slot.interrupt:
+            reason = await attend(slot)
+            if reason is not None:
+                return reason
         elif mailbox.user and not slot.suspended:
-            item = drain(slot)
+            item = drain(slot, mailbox.user)
             if item is not None:
                 await run_one(slot, item)
             elif budget.check_at < 0:
                 await budget.park()
+        elif slot.ending is not None:
+            return slot.ending.reason
         else:
             mailbox.rest()
-            slot.waker = slot.floor.loop.create_future()
+            slot.waker = create_future()
             if not slot.suspended and slot.trace is None:
                 slot.door = OPEN
             await slot.waker
 
 
-def drain(slot: Slot) -> Item | None:
+async def attend(slot: Slot) -> ExitReason | None:
+    """See to what comes before user messages: ends first, then the control lane, one action at a time."""
+    slot.interrupt = False
+    if slot.crash is not None:
+        return ExitReason("crashed", slot.crash)
+    if slot.killing:
+        return KILLED
+    if slot.ending is not None and not (slot.ending.drain and slot.mailbox.user):
+        return slot.ending.reason
+    control = slot.mailbox.control
+    if control:
+        slot.interrupt = True
+        await run_control(slot, control.popleft())
+    return None
+
+
+def drain(slot: Slot, user: deque[Item]) -> Item | None:
     """Run waiting messages with sync handlers; stop at one that needs `run_one` (returned), at an interrupt or spent."""
-    assert slot.mailbox.user is not None
-    user = slot.mailbox.user
     budget = slot.floor.budget
     stack = slot.floor.stack
     server = slot.server
     handlers = slot.sync_handlers if slot.trace is None else NO_HANDLERS
-    now_s = perf_counter()
+    begun_s = now_s = perf_counter()
     stack.append(slot)
     try:
         while user and not slot.interrupt:
             if now_s >= budget.check_at and not budget.admits(now_s):
                 break
             item = user.popleft()
-            if type(item) is tuple:
+            if isinstance(item, tuple):
                 message, context = item
                 handler = handlers.get(type(message))
                 if handler is None:
@@ -86,16 +100,18 @@ def drain(slot: Slot) -> Item | None:
                 except Refusal as refusal:
                     item.fail(refusal.with_traceback(None))
                 else:
-                    answer(slot, item, reply)
+                    if reply is NO_REPLY or slot.deferred or item.future.done():
+                        answer(slot, item, reply)
+                    else:
+                        item.future.set_result(reply)
             else:
                 slot.mailbox.abandoned -= 1
                 continue
             slot.handled += 1
-            then_s = perf_counter()
-            slot.handler_time_s += then_s - now_s
-            now_s = then_s
+            now_s = perf_counter()
     finally:
         stack.pop()
+        slot.handler_time_s += now_s - begun_s
     slot.current = None
     return None
 
@@ -109,7 +125,6 @@ def answer(slot: Slot, pending: PendingReply[Any], reply: object) -> None:
         return
     if slot.deferred:
         slot.deferred.discard(pending)
-    pending.message = None
     pending.succeed(reply)
 
 
@@ -165,6 +180,7 @@ async def run_control(slot: Slot, pending: PendingReply[Any]) -> None:
     """Run an action of the control lane."""
     action: Any = pending.message
     if not pending.forget():
+        slot.interrupt = bool(slot.mailbox.control)
         return
     pending.state = STARTED
     slot.current = pending

@@ -8,6 +8,8 @@ from contextvars import copy_context
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from .checks import check_timeout
+from .deadlines import EXACT_BELOW_S
 from .errors import DeadlockError, ServerError, ServerKilled, ServerStopped
 from .exits import ExitReason
 from .mailbox import Mailbox
@@ -76,6 +78,7 @@ class Slot:
         "id",
         "interrupt",
         "killing",
+        "kind",
         "lived_from_s",
         "mailbox",
         "owned",
@@ -102,10 +105,11 @@ class Slot:
         self.spec = spec
         self.floor = floor
         self.parent = parent
-        self.mailbox = Mailbox(spec.mailbox)
+        self.mailbox = Mailbox(spec.mailbox, floor.spare)
         self.ref: ServerRef | None = None
         self.phase: Phase = "starting"
         self.door = SHUT
+        self.kind: Literal["worker", "supervisor"] = "worker"
         self.server: GenServer | None = None
         self.behaviour: SupervisorBase | None = None
         self.sync_handlers = NO_HANDLERS
@@ -145,22 +149,29 @@ class Slot:
 
     def enqueue_call(self, message: object, timeout_s: float | None) -> PendingReply[Any]:
         """Put a call into the user lane; see `ServerRef.dispatch`."""
-        self.admit()
-        stack = self.floor.stack
-        if self in stack:
-            raise DeadlockError([link.id for link in (*stack[stack.index(self) :], self)])
-        pending = self.pending(message, timeout_s)
-        self.mailbox.put_call(pending)
-        self._timed(pending)
-        return pending
-
-    def enqueue_cast(self, message: object) -> None:
-        """Put a cast into the user lane; see `ServerRef.cast`."""
-        if self.floor.thread_id != get_ident() or self.refuse is not None:
+        floor = self.floor
+        if self.refuse is not None or floor.thread_id != get_ident() or not floor.is_running():
             self.admit()
-        self.mailbox.put_cast((message, copy_context()), self.id)
+        if self in floor.stack:
+            stack = floor.stack
+            raise DeadlockError([link.id for link in (*stack[stack.index(self) :], self)])
+        if timeout_s is not None and not timeout_s >= 0:
+            check_timeout("timeout_s", timeout_s)
+        pending: PendingReply[Any] = PendingReply(self, message, copy_context(), floor.loop.create_future(), timeout_s)
+        lane = self.mailbox.user
+        if lane is None or len(lane) >= self.mailbox.limit:
+            self.mailbox.put_call(pending)
+        else:
+            lane.append(pending)
+        if timeout_s is not None:
+            deadlines = floor.deadlines
+            if deadlines.ticking and timeout_s >= EXACT_BELOW_S:
+                deadlines.fresh.append(pending)
+            else:
+                deadlines.add(pending, timeout_s)
         if self.waker is not None or self.door != SHUT:
             self.wake()
+        return pending
 
     def enqueue_system(self, message: object) -> None:
         """Put a message of the runtime into the user lane; dropped when the slot takes none any more."""
@@ -171,20 +182,18 @@ class Slot:
     def enqueue_control(self, action: Callable[[Slot], Any], timeout_s: float | None) -> PendingReply[Any]:
         """Put an action into the control lane: it runs between two user messages, in the server's task."""
         self.admit()
+        check_timeout("timeout_s", timeout_s)
         pending = self.pending(action, timeout_s)
         self.mailbox.put_control(pending)
         self.interrupt = True
-        self._timed(pending)
+        if timeout_s is not None:
+            self.floor.deadlines.add(pending, timeout_s)
+        self.wake()
         return pending
 
     def pending(self, message: object, timeout_s: float | None) -> PendingReply[Any]:
         """Make a call that waits for this slot."""
         return PendingReply(self, message, copy_context(), self.floor.loop.create_future(), timeout_s)
-
-    def _timed(self, pending: PendingReply[Any]) -> None:
-        if pending.timeout_s is not None:
-            self.floor.deadlines.add(pending, pending.timeout_s)
-        self.wake()
 
     def wake(self) -> None:
         """Shut the door for inline calls and let the server's task look again."""

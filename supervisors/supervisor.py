@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from .child_spec import ChildSpec
-from .errors import ChildExists
+from .errors import ChildExists, ServerError
 from .exits import PARENT, ExitReason
 from .incarnation import launch, stop_slot
 from .slot import Ending, Slot
-from .tree import Tree
+from .tree import Tree, check_spec
 
 if TYPE_CHECKING:
     from .clock import Clock
@@ -63,6 +64,7 @@ class Supervisor(Tree):
         self.strategy: Strategy = strategy
         self._specs: dict[Hashable, ChildSpec] = {}
         for spec in children:
+            check_spec(spec)
             self._refuse_known(spec.id)
             self._specs[spec.id] = spec
 
@@ -74,10 +76,17 @@ class Supervisor(Tree):
             InitFailed: its init raised; the child is not added.
             NotStarted: the supervisor does not run.
         """
+        check_spec(spec)
         self._refuse_stopped()
         self._refuse_known(spec.id)
         self._specs[spec.id] = spec
-        return await self._start_slot(self._new_slot(spec))
+        slot = self._new_slot(spec)
+        try:
+            return await self._start_slot(slot)
+        except ServerError:
+            if slot.first and self._slots.get(spec.id) is slot:
+                self._forget(spec.id)
+            raise
 
     async def restart_child(self, child_id: Hashable) -> ServerRef:
         """Start a child that has ended, and wait for its init.
@@ -90,6 +99,14 @@ class Supervisor(Tree):
         self._refuse_stopped()
         slot = self._ended(child_id)
         return await self._start_slot(slot)
+
+    def get_child_spec(self, child_id: Hashable) -> ChildSpec:
+        """Return the spec of a child.
+
+        Raises:
+            ChildNotFound: there is none with this id.
+        """
+        return self._find(child_id).spec
 
     def delete_child(self, child_id: Hashable) -> None:
         """Forget the spec of a child that has ended.
@@ -162,7 +179,7 @@ class Supervisor(Tree):
             await stop_slot(slot, Ending(PARENT, final=slot.spec.restart == "temporary"), slot.spec.shutdown_s)
         await self._pause(delay_s)
         for slot in group:
-            if self._fault is not None or self._closing:
+            if self._ends():
                 return
             if slot.phase == "backoff" and slot.task is None:
                 launch(slot)
@@ -175,8 +192,12 @@ class Supervisor(Tree):
         if slot.exit_waiters is None:
             slot.exit_waiters = []
         slot.exit_waiters.append(waiter)
-        await waiter
+        with suppress(ServerError):
+            await waiter
         return slot.task is not None
+
+    def _ends(self) -> bool:
+        return self._fault is not None or self._closing or self.slot is None or self.slot.ending is not None
 
     async def _pause(self, delay_s: float) -> None:
         """Wait for the backoff, or for the supervisor's own end."""
@@ -184,7 +205,7 @@ class Supervisor(Tree):
         assert own is not None
         due_s = own.floor.clock.monotonic() + delay_s
         timer = own.floor.clock.call_later(delay_s, own.wake)
-        while own.floor.clock.monotonic() < due_s and own.ending is None and self._fault is None:
+        while own.floor.clock.monotonic() < due_s and not self._ends():
             own.waker = own.floor.loop.create_future()
             await own.waker
         timer.cancel()

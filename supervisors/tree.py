@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from .child_spec import ChildSpec
@@ -154,7 +155,7 @@ class Tree(SupervisorBase):
     def which_children(self) -> list[ChildInfo]:
         """List the children in the order of their start."""
         return [
-            ChildInfo(slot.id, slot.ref, _kind(slot), slot.spec.restart, slot.phase)
+            ChildInfo(slot.id, slot.ref, slot.kind, slot.spec.restart, slot.phase)
             for slot in self._slots.values()
             if slot.ref is not None
         ]
@@ -162,7 +163,7 @@ class Tree(SupervisorBase):
     def count_children(self) -> ChildCounts:
         """Count the children."""
         slots = self._slots.values()
-        supervisors = sum(_kind(slot) == "supervisor" for slot in slots)
+        supervisors = sum(slot.kind == "supervisor" for slot in slots)
         return ChildCounts(
             len(slots), sum(slot.task is not None for slot in slots), supervisors, len(slots) - supervisors
         )
@@ -300,11 +301,22 @@ class Tree(SupervisorBase):
         own.wake()
 
     def _finish(self, slot: Slot, reason: ExitReason) -> None:
-        if self._fault is not None:
-            reason = ExitReason("crashed", self._fault)
         finish(slot, reason)
+        if self._fault is not None:
+            slot.refuse = partial(_down, slot, self._fault)
         emit(self, "stopped", slot, reason)
 
 
-def _kind(slot: Slot) -> Literal["worker", "supervisor"]:
-    return "worker" if slot.behaviour is None else "supervisor"
+def _down(slot: Slot, fault: RestartsExhausted) -> ServerDown:
+    return ServerDown(f"server {slot.id!r} is down with its supervisor: {fault}")
+
+
+def check_spec(spec: object) -> None:
+    """Refuse what is no spec.
+
+    Raises:
+        TypeError: it says what came.
+    """
+    if not isinstance(spec, ChildSpec):
+        message = f"a child is described by a ChildSpec, not by {type(spec).__name__}"
+        raise TypeError(message)
