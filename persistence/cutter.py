@@ -9,6 +9,7 @@ bytes are beyond what the catalog counts, or the new one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from functools import partial
 from itertools import islice
@@ -163,9 +164,11 @@ class Cutter:
         return extents
 
     def _open(self, log: SessionLog, folders: set[str]) -> DiskFile:
+        """A session's journal. One that is gone is made: its loss shows when it is read, and what comes now is kept."""
         path = f"{self._journals}/{journal_path(log.session, 1)}"
         if log.extent is not None:
-            return self._disk.open(path, write=True)
+            with contextlib.suppress(FileNotFoundError):
+                return self._disk.open(path, write=True)
         folder = path.rpartition("/")[0]
         if folder not in folders:
             if self._disk.make_dir(folder):

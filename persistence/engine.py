@@ -103,6 +103,7 @@ class Engine:
         check_local(self.layout.root, allow_network_fs=allow_network_fs)
         await self.lock.acquire(lock_timeout_s)
         await self.read_thread.run(lambda: self.layout.open_catalog(self._disk, self.catalog))
+        await self.read_thread.run(self.catalog.check)
         first_live = await self.read_thread.run(self.catalog.first_live_segment)
         recovery = LogRecovery(self._disk, self.log, self.layout.aside, self.read_thread)
         recovered = await recovery.run(first_live)

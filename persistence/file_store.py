@@ -63,9 +63,9 @@ class FileStore:
         """Nothing is touched before `open`.
 
         `root`: the directory; made, 0700, when it is missing. `lock_timeout_s`: how long `open` waits for another
-        process to let go (0: not at all; None: without limit). `backlog_records`, `backlog_bytes`: how much may wait for
-        the disk before changes are refused. `segment_bytes`: size at which the log goes on in another file, which is
-        preallocated. `sync_interval_s`: the longest that a written record stays unsynced while the workers run.
+        process to let go (0: not at all; None: without limit). `backlog_records`, `backlog_bytes`: how much may wait
+        for the disk before changes are refused. `segment_bytes`: size at which the log goes on in another file, which
+        is preallocated. `sync_interval_s`: the longest that a written record stays unsynced while the workers run.
         `allow_network_fs`: open a store on a network file system, too. `disk`: the system calls; None: the real ones.
         """
         self._root = os.fspath(root)
@@ -353,8 +353,8 @@ class FileStore:
                 if self._logs.get(log.session) is log:
                     del self._logs[log.session]
 
-    def _abandon(self) -> None:
-        """In a forked child: the store stays the parent's."""
+    def abandon(self) -> None:
+        """In a forked child: the store stays the parent's, and this copy of it is closed without touching anything."""
         engine, self._engine, self._accepting = self._engine, None, False
         if engine is not None:
             engine.abandon()
@@ -390,7 +390,7 @@ _open_stores: Final[weakref.WeakSet[FileStore]] = weakref.WeakSet()
 
 def _abandon_all() -> None:
     for store in list(_open_stores):
-        store._abandon()  # noqa: SLF001 - the same module
+        store.abandon()
 
 
 os.register_at_fork(after_in_child=_abandon_all)

@@ -21,8 +21,8 @@ PIECE_BYTES = 64 * 1024
 def append_to_journal(file: DiskFile, log: SessionLog, extent: Extent | None, lines: bytes, last: Record) -> Extent:
     """Write record lines behind the valid part of a journal, and return the new valid part. Blocks; does not sync.
 
-    `extent`: the valid part, None to begin the journal. `lines`: journal lines of `log`, `last` the last of them. What a
-    cut that was not finished left behind is overwritten.
+    `extent`: the valid part, None to begin the journal. `lines`: journal lines of `log`, `last` the last of them. What
+    a cut that was not finished left behind is overwritten.
     """
     if extent is None:
         header, _ = encode_journal_header(JournalHeader(log.session, log.birth, 1))

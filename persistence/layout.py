@@ -22,6 +22,7 @@ from .storage import DIRECTORY_MODE
 
 if TYPE_CHECKING:
     import os
+
     from .catalog import Catalog
     from .storage import Disk
 
@@ -50,7 +51,7 @@ class Layout:
         Path(self.root).mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
 
     def open_catalog(self, disk: Disk, catalog: Catalog) -> None:
-        """Check the format and open the catalog; a store that was never finished is made. Blocks; the lock must be held.
+        """Check the format and open the catalog; make what was never finished. Blocks; the lock must be held.
 
         Raises `StoreVersionTooNew`, `StoreCorrupt`, OSError.
         """

@@ -80,12 +80,22 @@ class LogRecovery:
         await self._set_aside(kept, [scan for scan in scans if scan not in kept])
         for scan in kept:
             await self._index(scan)
+        for segment in self._log.sealed:
+            await self._thread.run(partial(self._sync, segment.path))
         self._log.next_number = max([first_live - 1, *numbers]) + 1
         if kept:
             self._log.tail = SegmentRef(_number(kept[-1]), kept[-1].end)
         self._blame()
         self._found.logs = self._newest_births()
         return self._found
+
+    def _sync(self, path: str) -> None:
+        """What a killed process had written may not be on the disk yet, and what follows must not outlive it."""
+        file = self._disk.open(path, write=True)
+        try:
+            file.sync()
+        finally:
+            file.close()
 
     # --- which segments -----------------------------------------------------------------------------------------------
 
@@ -232,7 +242,7 @@ class LogRecovery:
 
 
 def _note_newest(log: SessionLog, data: bytes, spans: array[int]) -> None:
-    """Tell a session how far its records in one more segment go. What was found in a log of this kind counts as synced."""
+    """Tell a session how far its records in one more segment go."""
     last = decode_record(data[spans[-2] : spans[-1]] + b"\n")
     if not log.appended_seq:
         log.created_us = decode_record(data[spans[0] : spans[1]] + b"\n").at_us

@@ -3,8 +3,8 @@
 A sync begins when somebody waits for level `synced`, when enough bytes are unsynced, and an interval after the first
 unsynced write. It runs in a thread of its own and stops nobody from writing. Batches stay in memory until they are
 synced, because an error of the sync leaves the file in a state that nobody knows (PostgreSQL's fsync lesson of 2018: a
-retried fsync says OK over lost pages). So after an error the file is never synced again: a new segment takes over at the
-last synced byte, from memory.
+retried fsync says OK over lost pages). So after an error the file is never synced again: a new segment takes over at
+the last synced byte, from memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .writer import Writer
 
 UNSYNCED_BYTES: Final = 8 * 1024 * 1024
-SETTLE_RECORDS: Final = 256
+SETTLE_RECORDS: Final = 128
 IDLE_S: Final = 1.0
 
 
@@ -47,7 +47,7 @@ class Syncer:
         interval_s: float,
         on_sealed: Callable[[], None],
     ) -> None:
-        """`interval_s`: the longest that a written record stays unsynced. `on_sealed`: told when segments can be cut."""
+        """`interval_s`: the longest that a record stays unsynced. `on_sealed`: told when segments can be cut."""
         self.synced_position = 0
         self.waiters = Waiters()
         """Of level `synced`."""

@@ -1,8 +1,8 @@
 """The one writer: takes the store's queue, makes lines of it, and gives them to the operating system in order.
 
 Lines are made on the loop, a bounded number a turn, because another thread would hold the interpreter for 5 ms at a
-time. Short queues are written at once on the loop, which is quicker than any hand-over; long ones by a thread, while the
-next lines are made. A batch that could not be written stays first and is written again, at the same place.
+time. Short queues are written at once on the loop, which is quicker than any hand-over; long ones by a thread, while
+the next lines are made. A batch that could not be written stays first and is written again, at the same place.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 INLINE_RECORDS: Final = 32
 INLINE_BYTES: Final = 64 * 1024
 TURN_RECORDS: Final = 64
+TURN_BYTES: Final = 64 * 1024
+BATCH_RECORDS: Final = 256
 BATCH_BYTES: Final = 256 * 1024
 BURST_DELAY_S: Final = 0.001
 
@@ -71,6 +73,8 @@ class Writer:
         """Nothing is written until something was tried again."""
         self._when_quiet: Callable[[], None] | None = None
         self._spare_asked = False
+        self._spare_refused = False
+        """There was no room for it: it is asked for again when it cannot be done without."""
         self._turn_planned = False
         self._crashed: asyncio.Future[None] | None = None
 
@@ -165,7 +169,7 @@ class Writer:
             self.wake()
 
     def write_watermark(self) -> None:
-        """Write down how far the current segment is synced, if that is not in it yet and nothing else is to be written."""
+        """Write down how far the segment is synced, if that is not in it yet and nothing else is to be written."""
         segment = self._log.current
         quiet = not (self._stopped or self._backlog.entries or self._in_flight or self._open)
         if quiet and segment is not None and segment.synced == segment.written != segment.marked:
@@ -184,16 +188,19 @@ class Writer:
             if segment is None:
                 return False
             self._open = Batch(segment, self._backlog.next_position)
-        self._fill(self._open, TURN_RECORDS)
+        if not self._is_full(self._open):
+            self._fill(self._open, TURN_RECORDS)
         return bool(entries) and not self._is_full(self._open)
 
     def _is_full(self, batch: Batch) -> bool:
-        return batch.size >= BATCH_BYTES or batch.segment.end >= self._log.segment_bytes
+        too_long = batch.size >= BATCH_BYTES or batch.last - batch.first + 1 >= BATCH_RECORDS
+        return too_long or batch.segment.end >= self._log.segment_bytes
 
     def _fill(self, batch: Batch, limit: int) -> None:
-        """Make lines of up to `limit` entries."""
-        entries, segment, full = self._backlog.entries, batch.segment, self._log.segment_bytes
-        while entries and limit and batch.size < BATCH_BYTES and segment.end < full:
+        """Make lines of up to `limit` entries and about `TURN_BYTES`."""
+        entries, segment = self._backlog.entries, batch.segment
+        full = min(self._log.segment_bytes, segment.end + TURN_BYTES)
+        while entries and limit and segment.end < full:
             entry = entries.popleft()
             self._backlog.weight_bytes -= entry[5]
             limit -= 1
@@ -219,12 +226,13 @@ class Writer:
         """The segment for the next lines; None when it must be waited for."""
         log, current = self._log, self._log.current
         if current is not None and current.end < log.segment_bytes:
-            if current.end * 2 > log.segment_bytes and not log.has_spare:
+            if current.end * 2 > log.segment_bytes and not (log.has_spare or self._spare_refused):
                 self._ask_for_spare()
             return current
         if not log.has_spare:
             self._ask_for_spare()
             return None
+        self._spare_refused = False
         try:
             return log.begin()
         except OSError as error:
@@ -243,6 +251,7 @@ class Writer:
             self._log.keep_spare(file)
             self._turn()
         elif error is not None and current is not None and current.end < self._log.segment_bytes:
+            self._spare_refused = True
             self._trouble.note(error)
         elif error is not None:
             self._fail(error, self.step)
