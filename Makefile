@@ -36,6 +36,7 @@ check: $(VENV)/.ready-check ## lint, format, types (mypy and pyright, strict), t
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
+	@$(BIN)/mypy examples/*.py
 	@$(BIN)/pyright
 	@$(BIN)/lint-imports
 

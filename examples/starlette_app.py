@@ -21,7 +21,7 @@ from starlette.routing import Route
 from session_actor import SessionActorError, SessionNotFound, SessionService, Text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -46,7 +46,7 @@ def create_app(directory: str = "conversations/", model: Model = parrot) -> Star
     """Make the app; `directory` holds the conversations, `model` answers."""
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         async with SessionService.open(directory, durability="written") as service:
             app.state.service = service
             app.state.model = model

@@ -48,7 +48,7 @@ async def served(directory: Path, model=example.parrot) -> AsyncIterator[httpx.A
     """Serve the app by uvicorn on a free port of the loopback, and give a client of it."""
     config = uvicorn.Config(example.create_app(str(directory), model), port=0, log_level="critical", ws="none")
     server = uvicorn.Server(config)
-    task = asyncio.create_task(server._serve())
+    task = asyncio.create_task(server.serve())
     while not server.started:
         assert not task.done(), task
         await asyncio.sleep(0)
