@@ -216,9 +216,7 @@ class Changes:
 
         What is None stays as it was; `""` and `()` mean none. Raises as `push` does.
         """
-        command = Configure(
-            system, tools, model, on=self._on, durability=durability, key=key, expect_head=expect_head
-        )
+        command = Configure(system, tools, model, on=self._on, durability=durability, key=key, expect_head=expect_head)
         return self.send(command, timeout_s)
 
     def pop(
@@ -307,7 +305,13 @@ class Changes:
         return self.send(command, timeout_s)
 
     def rename_branch(
-        self, name: str, new: str, *, durability: Level | None = None, timeout_s: float | None = 5.0, key: str | None = None
+        self,
+        name: str,
+        new: str,
+        *,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
     ) -> Coroutine[Any, Any, None]:
         """Give a branch another name. Raises NameNotFound, NameTaken."""
         return self.send(RenameBranch(name, new, durability=durability, key=key), timeout_s)
@@ -319,7 +323,13 @@ class Changes:
         return self.send(DeleteBranch(name, durability=durability, key=key), timeout_s)
 
     def rename_checkpoint(
-        self, name: str, new: str, *, durability: Level | None = None, timeout_s: float | None = 5.0, key: str | None = None
+        self,
+        name: str,
+        new: str,
+        *,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
     ) -> Coroutine[Any, Any, None]:
         """Give a checkpoint another name. Raises NameNotFound, NameTaken."""
         return self.send(RenameCheckpoint(name, new, durability=durability, key=key), timeout_s)

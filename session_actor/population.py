@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -17,23 +18,25 @@ from session_actor.supervisors import (
     InitFailed,
     Intensity,
     MailboxSpec,
+    PendingReply,
     ServerCrashed,
     ServerDown,
     ServerKilled,
     ServerQuarantined,
     ServerRef,
     ServerStopped,
+    Supervisor,
     SupervisorError,
 )
 
 from .cell import Cell, Dormant
 from .errors import SessionActorError, translate
 from .recency import Recency
-from .service_errors import ServiceClosed, SessionCrashed, SessionDeleted, SessionNotFound, SessionQuarantined
-from .session import Birth, Passivate, SessionServer
+from .service_errors import ServiceClosed, ServiceDown, SessionCrashed, SessionDeleted, SessionExists, SessionNotFound, SessionQuarantined
+from .session import Birth, Flush, Passivate, SessionServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable
 
     from session_actor.supervisors import Event
 
@@ -59,18 +62,21 @@ class SessionOptions:
 class Population:
     """The sessions of one service. Every session has at most one cell, and every cell at most one live server."""
 
-    def __init__(self, store: Store, options: SessionOptions, why_closed: Callable[[], SessionActorError | None]) -> None:
-        """`why_closed` tells why no session may be started, None: it may."""
+    def __init__(self, store: Store, options: SessionOptions) -> None:
+        """Nobody is loaded; the service gives it its place in the tree, and `root`."""
+        self.root: Supervisor | None = None
         self._store = store
         self._options = options
-        self._why_closed = why_closed
+        self._closed = False
         self._cells: WeakValueDictionary[str, Cell] = WeakValueDictionary()
         self._live: dict[object, Cell] = {}
         self._tick = count(1).__next__
         self._recency = Recency[Cell](lambda cell: cell.used if cell.child_id in self._live else None)
         self._samples: list[tuple[float, int]] = []
         self._crowded = asyncio.Event()
-        self._unload_level: Level = "written" if _promises(store, "written") else "async"
+        durable = _promises(store, "written")
+        self._unload_level: Level = "written" if durable else "async"
+        self._close_level: Level = "synced" if durable else "async"
         self.supervisor = DynamicSupervisor(
             on_exhausted="quarantine",
             intensity=options.intensity,
@@ -78,6 +84,12 @@ class Population:
             on_event=self._on_event,
             name="sessions",
         )
+
+    def why_closed(self) -> SessionActorError | None:
+        """A new error that says why no message is taken any more; None: they are."""
+        if self._closed or self.root is None:
+            return ServiceClosed()
+        return None if self.root.alive else ServiceDown(str(self.root.reason))
 
     # --- coming ---
 
@@ -93,7 +105,7 @@ class Population:
 
         Raises ServiceClosed, ServiceDown, SessionDeleted.
         """
-        closed = self._why_closed()
+        closed = self.why_closed()
         if closed is not None:
             raise closed
         if cell.deleted:
@@ -125,6 +137,7 @@ class Population:
         Raises what `Cell.ready` raises, explained. Somebody else's attempt that found no session is tried again with
         our `birth`.
         """
+        ours = False
         while (state := cell.state) is None:
             ours = isinstance(cell.ref, Dormant)
             if ours:
@@ -135,6 +148,8 @@ class Population:
                 explained = self.explain(cell, error)
                 if ours or birth is None or not isinstance(explained, SessionNotFound):
                     raise explained from None
+        if birth is not None and birth.must_be_new and not ours:
+            raise SessionExists(cell.id)
         return state
 
     # --- going ---
@@ -201,6 +216,18 @@ class Population:
         except (PersistenceError, SupervisorError):
             return False  # a store in trouble, or a session that is ending or crashing: another sweep comes
 
+    async def drain(self, timeout_s: float) -> None:
+        """Refuse new messages, and answer those that wait, the held ones too; at most `timeout_s` seconds."""
+        self._closed = True
+        waits: list[Awaitable[object]] = []
+        for cell in tuple(self._live.values()):
+            ref, cell.ref = cell.ref, Dormant(cell)
+            with suppress(SupervisorError, SessionActorError):
+                reply = ref.dispatch(Flush(self._close_level), timeout_s)
+                if isinstance(reply, PendingReply):
+                    waits.append(reply.wait_keeping())
+        await asyncio.gather(*waits, return_exceptions=True)
+
     # --- telling what happened ---
 
     def explain(self, cell: Cell, error: SupervisorError) -> SessionActorError | SupervisorError:
@@ -216,7 +243,7 @@ class Population:
         if isinstance(error, ServerStopped | ServerKilled | ServerDown):
             if cell.deleted:
                 return SessionDeleted(cell.id)
-            closed = self._why_closed()
+            closed = self.why_closed()
             if closed is not None:
                 return closed
         return translate(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from session_actor.supervisors import CallTimeout, SupervisorError
@@ -9,8 +10,6 @@ from session_actor.supervisors import CallTimeout, SupervisorError
 from .errors import FrameUnknown, InvalidArgument
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from session_actor.persistence import RecoveryReport
 
     from .cell import Cell
@@ -104,7 +103,8 @@ class Reads:
 
     async def created_at(self, *, timeout_s: float | None = 5.0) -> datetime:
         """When the session was made (aware, UTC, to the microsecond)."""
-        return (await self._state(timeout_s)).created_at
+        at_us = (await self._state(timeout_s)).created_at_us
+        return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=at_us or 0)
 
     async def ended(self, *, timeout_s: float | None = 5.0) -> str | None:
         """Why the session was ended; None: it goes on."""

@@ -25,11 +25,12 @@ from session_actor.supervisors import Backoff, ChildSpec, Intensity, Supervisor,
 from .cell import Cell, Dormant
 from .commands import End
 from .errors import InvalidArgument, SessionActorError, translate
-from .events import created
+from .events import Source
 from .handle import Session
-from .history import history_of
+from .history import created, history_of
+from .moves import frame_of
 from .population import Population, SessionOptions
-from .service_errors import ServiceClosed, ServiceDown, SessionNotFound
+from .service_errors import ServiceClosed, ServiceDown, SessionNotFound, SessionQuarantined
 from .session import Birth, Delete
 
 if TYPE_CHECKING:
@@ -71,7 +72,6 @@ class SessionService:
         self._close_timeout_s = close_timeout_s
         self._population: Population | None = None
         self._root: Supervisor | None = None
-        self._closing = False
 
     @classmethod
     def open(
@@ -140,7 +140,7 @@ class SessionService:
             raise translate(error) from None
 
     async def _start_tree(self) -> None:
-        population = Population(self._store, self._options, self._why_closed)
+        population = Population(self._store, self._options)
         workers = [
             ChildSpec(name, task=run, intensity=_WORKER_INTENSITY) for name, run in self._store.workers().items()
         ]
@@ -148,7 +148,8 @@ class SessionService:
         sweeper = ChildSpec("sweeper", task=population.sweep_forever, intensity=_WORKER_INTENSITY)
         root = Supervisor([*workers, sessions, sweeper], name="session-service")
         await root.start()
-        self._population, self._root, self._closing = population, root, False
+        population.root = root
+        self._population, self._root = population, root
 
     async def close(self) -> None:
         """Refuse new calls, answer those that wait, flush to `synced`, unload every session, let go of the store.
@@ -157,10 +158,11 @@ class SessionService:
         when the service had given up, NotDurable when something could not be written; it is closed all the same.
         """
         root, self._root = self._root, None
-        if root is None:
+        population = self._population
+        if root is None or population is None:
             return
-        self._closing = True
         try:
+            await population.drain(self._close_timeout_s)
             await root.stop(timeout_s=self._close_timeout_s)
         except SupervisorError as error:
             raise ServiceDown(str(error)) from None
@@ -182,16 +184,15 @@ class SessionService:
         await self.close()
 
     def _why_closed(self) -> SessionActorError | None:
-        root = self._root
-        if root is None or self._closing:
-            return ServiceClosed()
-        return None if root.alive else ServiceDown(str(root.reason))
+        population = self._population
+        return ServiceClosed() if population is None else population.why_closed()
 
     def _people(self) -> Population:
-        closed = self._why_closed()
-        if closed is not None or self._population is None:
+        population = self._population
+        closed = ServiceClosed() if population is None else population.why_closed()
+        if closed is not None or population is None:
             raise closed or ServiceClosed()
-        return self._population
+        return population
 
     # --- sessions ---
 
@@ -214,7 +215,7 @@ class SessionService:
             CallTimeout: not loaded in time; loading goes on.
         """
         cell = self._cell(session_id)
-        birth = Birth((created(cell.id, metadata),)) if create else None
+        birth = Birth(((created(cell.id, metadata), 0),)) if create else None
         return await self._loaded(cell, birth, timeout_s)
 
     async def _loaded(self, cell: Cell, birth: Birth | None, timeout_s: float | None) -> Session:
@@ -244,7 +245,9 @@ class SessionService:
         cell = self._cell(new_id)
         people = self._people()
         state = await people.load(self._cell(source), None, timeout_s)
-        birth = Birth((created(cell.id, metadata, Source(source, frame)), *history_of(state, frame)), must_be_new=True)
+        frame = None if at is None else frame_of(state, at)
+        first = created(cell.id, metadata, Source(source, frame))
+        birth = Birth(((first, 0), *history_of(state, frame)), must_be_new=True)
         return await self._loaded(cell, birth, timeout_s)
 
     async def end(
@@ -266,8 +269,6 @@ class SessionService:
         """
         people = self._people()
         cell = self._cell(session_id)
-        if cell.id in people.quarantined():
-            await people.evict(cell)
         try:
             while not await self._delete_once(cell, timeout_s):
                 await asyncio.sleep(0)
@@ -280,7 +281,11 @@ class SessionService:
     async def _delete_once(self, cell: Cell, timeout_s: float | None) -> bool:
         """By its server when there is one, so that what is queued comes first; else straight from the store."""
         if not isinstance(cell.ref, Dormant):
-            await Session(cell).send(Delete(), timeout_s)
+            try:
+                await Session(cell).send(Delete(), timeout_s)
+            except SessionQuarantined:
+                await self._people().evict(cell)
+                return False
             return True
         try:
             await self._store.delete(await self._store.acquire(cell.id, create=False))

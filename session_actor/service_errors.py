@@ -82,7 +82,9 @@ class ServiceClosed(SessionActorError, ServerStopped):
 
     def __init__(self) -> None:
         """Say what to do."""
-        super().__init__("the session service is not open; use it inside `async with SessionService.open(…) as service:`")
+        super().__init__(
+            "the session service is not open; use it inside `async with SessionService.open(…) as service:`"
+        )
 
 
 class ServiceDown(SessionActorError):

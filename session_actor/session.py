@@ -42,7 +42,7 @@ from .commands import (
 )
 from .decide import Repeat, decide
 from .errors import ForkUnfinished, InvalidArgument, translate
-from .events import Event, decode_event
+from .events import AnyEvent, decode_event
 from .outputs import OutputGate
 from .service_errors import SessionExists, SessionFenced, SessionNotFound
 from .state import State
@@ -78,7 +78,8 @@ class Delete(msgspec.Struct, Call[None], frozen=True, gc=False):
 class Birth(msgspec.Struct, frozen=True):
     """What makes a session that does not exist yet: its first events, and whether it must be new."""
 
-    events: tuple[Event, ...]
+    events: tuple[tuple[AnyEvent, int], ...]
+    """Each with its weight, as `Store.append` wants it."""
     must_be_new: bool = False
 
 
@@ -146,8 +147,8 @@ class SessionServer(GenServer):
     async def _be_born(self, birth: Birth) -> None:
         if not self._state.seq:
             self._store.admit("async")
-            for event in birth.events:
-                self._record(event, 0)
+            for event, weight in birth.events:
+                self._record(event, weight)
                 await asyncio.sleep(0)  # a part of a long history may hold a megabyte
         elif birth.must_be_new and not self._cell.served:
             raise SessionExists(self._cell.id)
@@ -186,7 +187,7 @@ class SessionServer(GenServer):
             return reply
         return self._gate.release_at(level, self._position, reply)
 
-    def _record(self, event: Event, weight: int) -> Any:
+    def _record(self, event: AnyEvent, weight: int) -> Any:
         state = self._state
         lease = self._lease
         seq = state.seq + 1
@@ -214,7 +215,10 @@ class SessionServer(GenServer):
         seq = self._state.seq
         if message.level == "async":
             return seq
-        return self._gate.release_at(message.level, self._position, seq)
+        try:
+            return self._gate.release_at(message.level, self._position, seq)
+        except PersistenceError as error:
+            raise translate(error) from None
 
     @handles(Passivate)
     def passivate(self, message: Passivate) -> bool:

@@ -1,0 +1,130 @@
+"""Sessions that rest: unloaded when idle or crowded out, back with the next call."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session_actor import MemoryStore, SessionService
+from session_actor.commands import Push
+from session_actor.recency import Recency
+
+from .conftest import seen
+
+
+async def until(condition, turns: int = 100_000) -> None:
+    """Let the loop turn until the condition holds."""
+    for _ in range(turns):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came true")
+
+
+@pytest.fixture(params=["memory", "file"])
+def store(request, tmp_path):
+    """Either store."""
+    return MemoryStore() if request.param == "memory" else tmp_path / "conversations"
+
+
+async def test_an_idle_session_is_unloaded_and_the_next_call_brings_it_back(store):
+    async with SessionService.open(store, idle_timeout_s=0.02) as service:
+        session = await service.session("user-42", create=True, metadata={"n": 1})
+        before = seen(await session.push("q", "a"))
+        stack = await session.stack()
+        await until(lambda: service.health().live == 0)
+        assert seen(await session.get(1)) == before
+        assert service.health().live == 1
+        await until(lambda: service.health().live == 0)
+        assert (await session.push("on", "")).id == 2
+        assert [frame.id for frame in stack] == [1]
+        assert await session.metadata() == {"n": 1}
+
+
+async def test_the_least_recently_used_above_max_live_is_unloaded(store):
+    async with SessionService.open(store, max_live=3, idle_timeout_s=None) as service:
+        a, b, c = [await service.session(name, create=True) for name in "abc"]
+        for session in (a, b, c, a):
+            await session.push("q", "a")
+        d = await service.session("d", create=True)
+        await d.push("q", "a")
+        await until(lambda: service.health().live == 3)
+        loaded = [name for name in "abcd" if (await service.session(name)).ref is not None]
+        assert loaded == ["a", "b", "c", "d"]  # all come back when asked for
+
+
+async def test_which_one_goes_is_the_one_used_longest_ago(store):
+    async with SessionService.open(store, max_live=3, idle_timeout_s=None) as service:
+        sessions = {name: await service.session(name, create=True) for name in "abc"}
+        refs = {name: session.ref for name, session in sessions.items()}
+        for name in "abca":
+            await sessions[name].push("q", "a")
+        await service.session("d", create=True)
+        await until(lambda: not refs["b"].alive)
+        assert refs["a"].alive
+        assert refs["c"].alive
+
+
+async def test_an_open_exchange_keeps_a_session_loaded(store):
+    async with SessionService.open(store, idle_timeout_s=0.01) as service:
+        session = await service.session("user-42", create=True)
+        ref = session.ref
+        async with session.exchange():
+            await asyncio.sleep(0.05)
+            assert ref.alive
+        await until(lambda: service.health().live == 0)
+        assert not ref.alive
+
+
+async def test_pushes_and_passivations_in_a_race_lose_nothing_and_never_make_two_incarnations(store):
+    async with SessionService.open(store, idle_timeout_s=0.001) as service:
+        session = await service.session("user-42", create=True)
+        for number in range(150):
+            await session.push(str(number), "")
+            if number % 5 == 0:
+                await asyncio.sleep(0.002)
+        assert [frame.user_input for frame in await session.stack()] == [str(number) for number in range(150)]
+
+
+async def test_messages_sent_in_one_turn_to_a_resting_session_keep_their_order(store):
+    async with SessionService.open(store, idle_timeout_s=0.01) as service:
+        session = await service.session("user-42", create=True)
+        await until(lambda: service.health().live == 0)
+        pushes = [asyncio.ensure_future(session.push(str(number), "")) for number in range(10)]
+        assert [(await push).user_input for push in pushes] == [str(number) for number in range(10)]
+        await until(lambda: service.health().live == 0)
+        session.ref.cast(Push("cast", ""))
+        await session.flush("async")
+        assert (await session.stack())[-1].user_input == "cast"
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=40))
+def test_recency_always_gives_the_one_used_longest_ago(uses):
+    used: dict[str, int] = {}
+    recency = Recency[str](lambda item: used.get(item))
+    for tick, (item, gone) in enumerate(uses):
+        if gone:
+            used.pop(item, None)
+        else:
+            if item not in used:
+                recency.add(item, tick)
+            used[item] = tick
+    expected = sorted(used, key=lambda item: used[item])
+    found = []
+    while (item := recency.least()) is not None:
+        if item not in found:
+            found.append(item)
+    assert found == expected
+
+
+def test_recency_keeps_what_was_used_since_the_given_tick():
+    used = {"old": 1, "new": 9}
+    recency = Recency[str](lambda item: used.get(item))
+    recency.add("old", 1)
+    recency.add("new", 2)
+    assert recency.least(before=5) == "old"
+    assert recency.least(before=5) is None
+    assert recency.least() == "new"

@@ -1,0 +1,547 @@
+"""The rules of the stack: branches, checkpoints, push, goto, fork, pop, one test or more for each."""
+
+from __future__ import annotations
+
+import pytest
+
+from session_actor.apply import apply
+from session_actor.commands import (
+    AddAssistant,
+    AddUser,
+    Checkpoint,
+    Command,
+    Configure,
+    DeleteBranch,
+    DeleteCheckpoint,
+    End,
+    Fork,
+    Goto,
+    Pop,
+    Push,
+    RenameBranch,
+    RenameCheckpoint,
+)
+from session_actor.decide import decide
+from session_actor.errors import (
+    BranchAttached,
+    BranchUnknown,
+    CheckpointUnknown,
+    EmptyStack,
+    FrameUnknown,
+    HeadMoved,
+    InvalidArgument,
+    NameTaken,
+    NameUnknown,
+    ReplayError,
+    SessionEnded,
+)
+from session_actor.events import (
+    Branched,
+    Checkpointed,
+    CopiedFrame,
+    Created,
+    HistoryCopied,
+    HistorySealed,
+    Moved,
+    NameDeleted,
+    Popped,
+    Pushed,
+    Renamed,
+)
+from session_actor.frames import Tool
+from session_actor.state import State
+
+from .live import Live, picture
+
+
+@pytest.fixture
+def live() -> Live:
+    """Frames 1, 2, 3 on main."""
+    live = Live()
+    for text in "abc":
+        live.do(Push(text))
+    return live
+
+
+# --- rule 2: names -----------------------------------------------------------------------------------------------------
+
+
+def test_the_first_branch_is_main():
+    state = Live().state
+
+    assert (state.attached, state.branches, state.head) == ("main", {"main": None}, None)
+
+
+def test_branches_and_checkpoints_share_one_namespace(live):
+    live.do(Checkpoint("here"))
+    live.do(Fork(1, branch="idea"))
+
+    assert live.refuses(NameTaken, Checkpoint("idea")).by == "branch"
+    assert live.refuses(NameTaken, Fork(1, branch="here")).by == "checkpoint"
+    live.refuses(NameTaken, Checkpoint("here"))
+    live.refuses(NameTaken, Fork(1, branch="main", user_input="x"))
+    live.refuses(NameTaken, RenameBranch("idea", "here"))
+    live.refuses(NameTaken, RenameCheckpoint("here", "main"))
+
+
+def test_branches_and_checkpoints_are_renamed(live):
+    live.do(Checkpoint("here", 2))
+    live.do(RenameCheckpoint("here", "there"))
+    live.do(RenameBranch("main", "trunk"))
+    live.do(Push("d"))
+
+    assert live.state.checkpoints == {"there": 2}
+    assert (live.state.branches, live.state.attached) == ({"trunk": 4}, "trunk")
+    live.refuses(CheckpointUnknown, RenameCheckpoint("here", "x"))
+    live.refuses(BranchUnknown, RenameBranch("main", "x"))
+    live.refuses(BranchUnknown, RenameBranch("there", "x"))
+
+
+def test_branches_and_checkpoints_are_deleted_and_their_frames_stay(live):
+    live.do(Checkpoint("here"))
+    live.do(Fork(1, branch="idea"))
+    live.do(DeleteBranch("main"))
+    live.do(DeleteCheckpoint("here"))
+
+    assert (live.state.branches, live.state.checkpoints) == ({"idea": 1}, {})
+    assert live.do(Goto(3)).user_input == "c"
+    live.refuses(BranchUnknown, DeleteBranch("main"))
+    live.refuses(CheckpointUnknown, DeleteCheckpoint("here"))
+
+
+def test_the_attached_branch_cannot_be_deleted(live):
+    assert live.refuses(BranchAttached, DeleteBranch("main")).name == "main"
+
+
+@pytest.mark.parametrize("name", ["", "x" * 513, None, 7, b"idea"])
+def test_an_unusable_name_is_refused(live, name):
+    live.refuses(InvalidArgument, Checkpoint(name))
+    live.refuses(InvalidArgument, RenameBranch("main", name))
+    if name is not None:
+        live.refuses(InvalidArgument, Fork(1, branch=name))
+
+
+def test_any_other_name_is_usable(live):
+    for name in ("x" * 512, "\x00", "../etc", "\ud800", "Ä b"):
+        live.do(Checkpoint(name))
+
+    assert live.replayed().checkpoints == live.state.checkpoints
+    assert len(live.state.checkpoints) == 5
+
+
+def test_a_checkpoint_needs_a_frame():
+    Live().refuses(EmptyStack, Checkpoint("here"))
+
+
+def test_a_checkpoint_names_any_frame_and_does_not_move(live):
+    live.do(Pop(1))
+    assert live.do(Checkpoint("popped", 3)).id == 3
+    live.do(Checkpoint("here"))
+    live.do(Push("d"))
+
+    assert live.state.checkpoints == {"popped": 3, "here": 2}
+
+
+# --- rule 3: push and goto ---------------------------------------------------------------------------------------------
+
+
+def test_push_moves_the_head_and_the_attached_branch(live):
+    assert live.do(Push("d")).parent == 3
+    assert (live.state.head, live.state.branches) == (4, {"main": 4})
+
+
+def test_goto_a_branch_attaches(live):
+    live.do(Fork(1, user_input="x", branch="idea"))
+    assert live.do(Goto("main")).id == 3
+    live.do(Push("d"))
+
+    assert live.state.attached == "main"
+    assert live.state.branches == {"main": 5, "idea": 4}
+
+
+def test_goto_a_frame_or_a_checkpoint_detaches_even_at_a_tip(live):
+    live.do(Checkpoint("tip"))
+    for target in (3, live.state.table.get(3), "tip"):
+        live.do(Goto("main"))
+        assert live.do(Goto(target)).id == 3
+        assert live.state.attached is None
+        assert live.state.branches == {"main": 3}
+
+
+def test_a_push_when_detached_makes_a_branch_and_keeps_the_old_tip(live):
+    live.do(Goto(1))
+    frame = live.do(Push("x"))
+
+    assert (frame.id, frame.parent, frame.forked_from) == (4, 1, None)
+    assert (live.state.attached, live.state.branches) == ("b4", {"main": 3, "b4": 4})
+
+
+def test_a_branch_that_nobody_named_avoids_taken_names(live):
+    live.do(Checkpoint("b4"))
+    live.do(Goto(1))
+    live.do(Push("x"))
+
+    assert live.state.attached == "b4-2"
+    assert live.replayed().attached == "b4-2"
+
+
+def test_goto_reaches_any_frame_also_a_popped_one(live):
+    live.do(Pop(2))
+    assert live.do(Goto(3)).id == 3
+    assert live.ids() == [1, 2, 3]
+    assert live.state.branches == {"main": 1}
+
+
+def test_goto_an_empty_branch_empties_the_stack(live):
+    live.do(Pop(3))
+    live.do(Goto(2))
+    assert live.do(Goto("main")) is None
+    assert live.ids() == []
+
+
+def test_goto_what_is_not_there_is_refused(live):
+    live.refuses(FrameUnknown, Goto(4))
+    live.refuses(FrameUnknown, Goto(0))
+    live.refuses(FrameUnknown, Goto(-1))
+    live.refuses(NameUnknown, Goto("nowhere"))
+    for target in (None, True, 1.0, ["main"]):
+        live.refuses(InvalidArgument, Goto(target))
+
+
+def test_a_frame_of_another_session_is_refused(live):
+    other = Live().do(Push("other"))
+
+    live.refuses(FrameUnknown, Goto(other))
+    live.refuses(FrameUnknown, Fork(other))
+
+
+def test_a_frame_from_before_a_restart_is_known(live):
+    assert decide(live.replayed(), Goto(live.state.table.get(2))) == (Moved(2), 256)
+
+
+# --- rule 4: fork ------------------------------------------------------------------------------------------------------
+
+
+def test_fork_adds_one_frame_and_attaches_its_branch(live):
+    frame = live.do(Fork(1, user_input="x", branch="idea"))
+
+    assert (frame.id, frame.parent, frame.forked_from, frame.depth) == (4, 1, 1, 2)
+    assert (live.state.attached, live.state.head) == ("idea", 4)
+    assert live.state.branches == {"main": 3, "idea": 4}
+    assert live.ids() == [1, 4]
+
+
+def test_fork_without_push_fields_only_makes_the_branch(live):
+    assert live.do(Fork(2)).id == 2
+
+    assert (live.state.attached, live.state.head, live.state.next_id) == ("b2", 2, 4)
+    assert live.state.branches == {"main": 3, "b2": 2}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"user_input": "x"},
+        {"assistant_output": "x"},
+        {"assumptions": ["x"]},
+        {"decisions": ["x"]},
+        {"turns": []},
+        {"pinned": True},
+    ],
+)
+def test_any_push_field_makes_fork_add_a_frame(live, fields):
+    assert live.do(Fork(2, **fields)).id == 4
+    assert live.state.attached == "b4"
+
+
+def test_fork_without_a_frame_forks_from_the_head(live):
+    assert live.do(Fork(user_input="x")).forked_from == 3
+    Live().refuses(EmptyStack, Fork(user_input="x"))
+
+
+def test_fork_accepts_any_frame_by_id_object_or_name(live):
+    live.do(Checkpoint("here", 2))
+    live.do(Pop(3))
+    assert live.do(Fork("here", user_input="x")).parent == 2
+    assert live.do(Fork(live.state.table.get(3), user_input="y")).parent == 3
+    live.refuses(FrameUnknown, Fork(9))
+    live.refuses(EmptyStack, Fork("main"))
+
+
+def test_fork_without_attaching_leaves_the_session_where_it_is(live):
+    live.do(Fork(1, branch="idea", attach=False))
+    live.do(Fork(1, user_input="x", branch="other", attach=False))
+
+    assert (live.state.attached, live.state.head) == ("main", 3)
+    assert live.state.branches == {"main": 3, "idea": 1, "other": 4}
+
+
+def test_a_fork_keeps_the_order_of_its_frames(live):
+    live.do(Fork(2, user_input="x"))
+    live.do(Push("y"))
+    live.do(Fork(user_input="z"))
+
+    assert [frame.user_input for frame in live.replayed().stack()] == ["a", "b", "x", "y", "z"]
+
+
+# --- rule 5: pop -------------------------------------------------------------------------------------------------------
+
+
+def test_pop_returns_at_most_n_frames_newest_first(live):
+    assert [frame.id for frame in live.do(Pop(2))] == [3, 2]
+    assert [frame.id for frame in live.do(Pop(5))] == [1]
+    assert live.do(Pop()) == []
+    assert live.state.branches == {"main": None}
+
+
+@pytest.mark.parametrize("n", [0, -1, True, 1.0, "1", None])
+def test_pop_of_less_than_one_is_an_error(live, n):
+    live.refuses(InvalidArgument, Pop(n))
+
+
+def test_pop_of_an_unknown_unit_is_an_error(live):
+    live.refuses(InvalidArgument, Pop(1, "turn"))
+    live.refuses(InvalidArgument, Pop(1, ["step"]))
+
+
+def test_pop_may_cross_a_fork_point_and_moves_this_branch_only(live):
+    live.do(Fork(2, user_input="x", branch="idea"))
+
+    assert [frame.id for frame in live.do(Pop(2))] == [4, 2]
+    assert live.state.branches == {"main": 3, "idea": 1}
+    assert live.ids("main") == [1, 2, 3]
+
+
+def test_pop_when_detached_moves_the_head_only(live):
+    live.do(Goto(3))
+    live.do(Pop(1))
+
+    assert (live.state.head, live.state.attached, live.state.branches) == (2, None, {"main": 3})
+
+
+def test_popped_frames_never_come_back_and_stay_readable_by_id(live):
+    popped = live.do(Pop(2))
+    live.do(Push("d"))
+    state = live.replayed()
+
+    assert [frame.id for frame in state.stack()] == [1, 4]
+    assert [state.table.get(frame.id) for frame in popped] == popped
+
+
+def test_pop_by_exchange_takes_whole_exchanges():
+    live = Live()
+    live.do(Configure("be kind"))
+    for text in "ab":
+        live.do(AddUser(text))
+        live.do(AddAssistant(text))
+    live.do(Configure("be brief"))
+
+    assert [frame.id for frame in live.do(Pop(1, "exchange"))] == [6, 5, 4]
+    assert [frame.id for frame in live.do(Pop(9, "exchange"))] == [3, 2]
+    assert live.do(Pop(1, "exchange")) == []
+    assert live.ids() == [1]
+
+
+def test_pop_by_step_takes_the_newest_assistant_turn_and_what_lies_above():
+    live = Live()
+    live.do(AddUser("a"))
+    for text in "bc":
+        live.do(AddAssistant(text))
+    live.do(AddUser("d"))
+
+    assert [frame.id for frame in live.do(Pop(1, "step"))] == [4, 3]
+    assert [frame.id for frame in live.do(Pop(2, "step"))] == [2]
+    assert live.do(Pop(1, "step")) == []
+    assert live.ids() == [1]
+
+
+@pytest.mark.parametrize("unit", ["frame", "step", "exchange"])
+def test_pop_reads_only_the_frames_that_it_pops(unit):
+    live = Live()
+    for text in "abcdefgh":
+        live.do(Push(text, text))
+    read: set[int] = set()
+
+    class Watched(list):
+        def __getitem__(self, index):
+            read.add(index)
+            return super().__getitem__(index)
+
+    live.state.table.frames = Watched(live.state.table.frames)
+    live.record(decide(live.state, Pop(2, unit))[0])
+
+    assert read - {6} == {8, 7}
+
+
+# --- rule 7: a handle of its own on one branch --------------------------------------------------------------------------
+
+
+def test_a_command_on_a_branch_moves_only_that_branch(live):
+    live.do(Fork(1, branch="idea", attach=False))
+    assert live.do(Push("x", on="idea")).parent == 1
+    live.do(AddUser("y", on="idea"))
+    assert [frame.id for frame in live.do(Pop(1, on="idea"))] == [5]
+    live.do(Checkpoint("of idea", on="idea"))
+    live.do(Configure("be brief", on="idea"))
+
+    assert (live.state.head, live.state.attached) == (3, "main")
+    assert live.state.branches == {"main": 3, "idea": 6}
+    assert live.state.checkpoints == {"of idea": 4}
+    assert live.state.instructions() is None
+    assert live.state.instructions("idea").system == "be brief"
+
+
+def test_a_command_on_the_attached_branch_moves_the_head_with_it(live):
+    live.do(Push("d", on="main"))
+    assert live.state.head == 4
+    live.do(Pop(2, on="main"))
+    assert (live.state.head, live.state.branches) == (2, {"main": 2})
+
+
+def test_a_command_on_a_branch_while_detached_leaves_the_head(live):
+    live.do(Goto(1))
+    live.do(Push("d", on="main"))
+
+    assert (live.state.head, live.state.attached, live.state.branches) == (1, None, {"main": 4})
+
+
+def test_a_fork_on_a_branch_attaches_nothing(live):
+    live.do(Fork(1, branch="idea", attach=False))
+    live.do(Fork(user_input="x", branch="deeper", on="idea"))
+
+    assert (live.state.head, live.state.attached) == (3, "main")
+    assert live.state.branches == {"main": 3, "idea": 1, "deeper": 4}
+
+
+def test_goto_on_a_branch_is_refused(live):
+    live.refuses(InvalidArgument, Goto(1, on="main"))
+
+
+@pytest.mark.parametrize("on", ["nowhere", 7, ["main"]])
+def test_a_command_on_no_branch_is_refused(live, on):
+    live.refuses(BranchUnknown, Push("x", on=on))
+    with pytest.raises(BranchUnknown):
+        live.state.stack(on)
+
+
+# --- instructions ------------------------------------------------------------------------------------------------------
+
+
+def test_instructions_are_frames_and_come_back_with_goto_fork_and_pop(live):
+    live.do(Configure("be kind", [Tool("read")], "m1"))
+    live.do(Configure(model="m2"))
+
+    assert (live.state.instructions().system, live.state.instructions().model) == ("be kind", "m2")
+    assert live.state.instructions().tools == (Tool("read"),)
+    live.do(Goto(4))
+    assert live.state.instructions().model == "m1"
+    live.do(Goto(3))
+    assert live.state.instructions() is None
+    live.do(Goto("main"))
+    live.do(Pop(1))
+    assert live.state.instructions().model == "m1"
+    live.do(Push("d"))
+    assert live.state.table.get(6).in_force is live.state.table.get(4).instructions
+
+
+def test_an_empty_instruction_takes_it_back(live):
+    live.do(Configure("be kind", [Tool("read")], "m1"))
+    frame = live.do(Configure("", [], ""))
+
+    assert (frame.instructions.system, frame.instructions.tools, frame.instructions.model) == ("", (), None)
+
+
+# --- decide and apply --------------------------------------------------------------------------------------------------
+
+
+def test_expect_head_refuses_when_the_head_is_elsewhere(live):
+    moved = live.refuses(HeadMoved, Push("d", expect_head=2))
+    assert (moved.expected, moved.actual) == (2, 3)
+    live.refuses(HeadMoved, Pop(1, expect_head=0))
+    live.refuses(InvalidArgument, Push("d", expect_head="3"))
+    live.refuses(InvalidArgument, Push("d", expect_head=True))
+    assert live.do(Push("d", expect_head=3)).id == 4
+    assert Live().do(Push("a", expect_head=0)).id == 1
+    assert Live().refuses(HeadMoved, Push("a", expect_head=1)).actual is None
+
+
+def test_expect_head_on_a_branch_means_that_branch(live):
+    live.do(Fork(1, branch="idea", attach=False))
+    live.refuses(HeadMoved, Push("x", on="idea", expect_head=3))
+    assert live.do(Push("x", on="idea", expect_head=1)).parent == 1
+
+
+def test_an_ended_session_can_be_read_and_not_changed(live):
+    live.do(End("enough"))
+
+    assert live.state.ended == "enough"
+    assert live.ids() == [1, 2, 3]
+    for command in (Push("d"), Pop(), Goto(1), Checkpoint("x"), End()):
+        live.refuses(SessionEnded, command)
+    live_again = Live()
+    live_again.refuses(InvalidArgument, End(""))
+
+
+def test_what_is_no_command_is_a_bug_of_the_caller(live):
+    with pytest.raises(TypeError):
+        decide(live.state, Command())
+
+
+def test_ids_are_never_used_again(live):
+    live.do(Pop(3))
+    live.do(Push("d"))
+    live.do(Goto(2))
+
+    assert live.do(Push("e")).id == 5
+
+
+def test_a_state_shows_no_content():
+    live = Live("user-42", {"name": "kept private"})
+
+    assert live.state.metadata == {"name": "kept private"}
+    assert "kept private" not in repr(live.state)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Created(session="again"),
+        Pushed(3, 2),
+        Pushed(4, 9),
+        Pushed(4, 3, branch="nowhere"),
+        Pushed(4, 3, new_branch="main"),
+        Popped(2, 1, 1),
+        Popped(3, 1, 1),
+        Popped(3, None, 4),
+        Popped(3, 2, 1, "nowhere"),
+        Moved(4),
+        Moved(2, "main"),
+        Moved(2, "nowhere"),
+        Branched("main", 1),
+        Branched("idea", 4),
+        Checkpointed("main", 1),
+        Checkpointed("here", 4),
+        Renamed("nowhere", "x"),
+        Renamed("main", "main"),
+        NameDeleted("main"),
+        NameDeleted("nowhere"),
+        HistoryCopied((CopiedFrame(1, Pushed(4, 3)), CopiedFrame(1, Pushed(4, 3)))),
+        HistoryCopied((CopiedFrame(1, Pushed(4, 3)), CopiedFrame(1, Pushed(6, 5)))),
+        HistorySealed((("main", 9),), (), None, "main", 9),
+        HistorySealed((("main", 3),), (), 3, "other", 9),
+        HistorySealed((("main", 3),), (), 3, "main", 2),
+    ],
+    ids=lambda event: f"{event.kind}",
+)
+def test_a_record_that_does_not_fit_changes_nothing(live, event):
+    before = picture(live.state)
+    with pytest.raises(ReplayError) as caught:
+        apply(live.state, event, 5, 0)
+
+    assert picture(live.state) == before
+    assert (caught.value.kind, caught.value.seq) == (event.kind, 5)
+
+
+def test_a_new_state_has_no_birth():
+    assert State().created_at_us is None
+    assert Live().state.created_at_us == 1_700_000_001_000_001
