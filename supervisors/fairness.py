@@ -21,7 +21,7 @@ class FairnessBudget:
     before it runs: far in the future while there is budget, in the past while it is spent.
     """
 
-    __slots__ = ("_call_soon", "_create_future", "_now", "_parked", "_turn_asked", "_wakes", "check_at")
+    __slots__ = ("_call_soon", "_create_future", "_now", "_parked", "_turn_asked", "check_at", "wakes")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, now: Callable[[], float] = perf_counter) -> None:
         """Serve `loop`; `now` gives seconds."""
@@ -30,7 +30,7 @@ class FairnessBudget:
         self._now = now
         self._parked: deque[asyncio.Future[None]] = deque()
         self._turn_asked = False
-        self._wakes = 0
+        self.wakes = 0
         self.check_at = now() + SLICE_S
 
     def admits(self, now_s: float) -> bool:
@@ -42,20 +42,16 @@ class FairnessBudget:
         self.check_at = now_s + SLICE_S
         return True
 
-    def release(self, waker: asyncio.Future[None]) -> None:
-        """Wake a server now, or in a later turn when many were woken in this one."""
-        if self._wakes < WAKES_PER_TURN and not self._parked and self.check_at >= 0:
-            self._wakes += 1
-            waker.set_result(None)
-        else:
-            self._parked.append(waker)
-            self._ask_for_turn()
+    def postpone(self, waker: asyncio.Future[None]) -> None:
+        """Wake a server in a later turn, because `WAKES_PER_TURN` were woken in this one or the budget is spent."""
+        self._parked.append(waker)
+        self.wakes = WAKES_PER_TURN
+        self._ask_for_turn()
 
     def park(self) -> asyncio.Future[None]:
         """Return a future that is done in a later turn of the loop, first come first served."""
         waker: asyncio.Future[None] = self._create_future()
-        self._parked.append(waker)
-        self._ask_for_turn()
+        self.postpone(waker)
         return waker
 
     def _ask_for_turn(self) -> None:
@@ -65,13 +61,14 @@ class FairnessBudget:
 
     def _next_turn(self) -> None:
         self._turn_asked = False
-        self._wakes = 0
+        self.wakes = 0
         self.check_at = self._now() + SLICE_S
         parked = self._parked
-        while parked and self._wakes < WAKES_PER_TURN:
+        while parked and self.wakes < WAKES_PER_TURN:
             waker = parked.popleft()
             if not waker.done():
-                self._wakes += 1
+                self.wakes += 1
                 waker.set_result(None)
         if parked:
+            self.wakes = WAKES_PER_TURN
             self._ask_for_turn()

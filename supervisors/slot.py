@@ -12,6 +12,7 @@ from .checks import check_timeout
 from .deadlines import EXACT_BELOW_S
 from .errors import DeadlockError, ServerError, ServerKilled, ServerStopped
 from .exits import ExitReason
+from .fairness import WAKES_PER_TURN
 from .mailbox import Mailbox
 from .reply import CASTING, STARTED, PendingReply
 
@@ -201,8 +202,14 @@ class Slot:
         waker = self.waker
         if waker is not None:
             self.waker = None
-            if not waker.done():
-                self.floor.budget.release(waker)
+            budget = self.floor.budget
+            if waker.done():
+                return
+            if budget.wakes < WAKES_PER_TURN and budget.check_at >= 0:
+                budget.wakes += 1
+                waker.set_result(None)
+            else:
+                budget.postpone(waker)
 
     # -- replies out ------------------------------------------------------------------------------------------------
 

@@ -62,7 +62,8 @@ class Supervisor(Tree):
             message = f"strategy is one of {', '.join(_STRATEGIES)}, not {strategy!r}"
             raise ValueError(message)
         self.strategy: Strategy = strategy
-        self._specs: dict[Hashable, ChildSpec] = {}
+        self._given: Final[dict[Hashable, ChildSpec]] = {}
+        self._specs: dict[Hashable, ChildSpec] = self._given
         for spec in children:
             check_spec(spec)
             self._refuse_known(spec.id)
@@ -137,12 +138,17 @@ class Supervisor(Tree):
     # -- as a behaviour -----------------------------------------------------------------------------------------------
 
     async def open(self, slot: Slot) -> None:
-        """Start the children in order; the first that fails ends the start."""
+        """Start the given children in order, without those added later; the first that fails ends the start."""
         self._take(slot)
-        if any(child.floor is not slot.floor for child in self._slots.values()):
-            self._slots.clear()
-        for spec in tuple(self._specs.values()):
-            await self._start_slot(self._slots.get(spec.id) or self._new_slot(spec))
+        self._specs = dict(self._given)
+        known, self._slots = self._slots, {}
+        for spec in self._given.values():
+            child = known.get(spec.id)
+            if child is not None and child.spec is spec and child.floor is slot.floor:
+                self._slots[spec.id] = child
+            else:
+                child = self._new_slot(spec)
+            await self._start_slot(child)
 
     async def close(self, slot: Slot) -> None:
         """Stop the children in reverse order; a cancellation meanwhile kills those that are left."""
