@@ -46,7 +46,7 @@ def pop(state: State, command: Pop, head: int | None) -> Popped:
             to = frames[to].parent  # type: ignore[union-attr]  # frames on a stack are there
             popped += 1
         return Popped(head, to, popped, command.on)
-    if unit not in {"step", "exchange"}:
+    if unit not in ("step", "exchange"):
         raise InvalidArgument("unit", 'must be "frame", "step" or "exchange"')
     to = head
     for _ in range(n):

@@ -33,27 +33,35 @@ def bind_results(state: State, head: int | None, turns: tuple[Turn, ...]) -> tup
 
 
 class _OwnCalls:
-    """The calls of the new frame so far, and which calls it answers."""
+    """The calls of the new frame so far: which are still open, and which calls it answers."""
 
     def __init__(self, frame_id: int) -> None:
         self.frame_id = frame_id
         self.calls: dict[CallRef, ToolCall] = {}
         self.by_id: dict[str, list[CallRef]] = {}
         self.answered: set[CallRef] = set()
+        self.open: set[CallRef] = set()
 
     def add(self, turn: Turn) -> None:
+        if turn.role != "tool":
+            self.open.clear()
         for block in turn.blocks:
             if isinstance(block, ToolCall):
                 ref = CallRef(self.frame_id, len(self.calls))
                 self.calls[ref] = block
                 self.by_id.setdefault(block.id, []).append(ref)
+                self.open.add(ref)
+
+    def answer(self, ref: CallRef) -> None:
+        self.answered.add(ref)
+        self.open.discard(ref)
 
     def find(self, wanted: str | CallRef) -> FoundCall | None:
         if isinstance(wanted, CallRef):
             call = self.calls.get(wanted)
             return None if call is None else FoundCall(wanted, call)
         refs = self.by_id.get(wanted, [])
-        waiting = [ref for ref in refs if ref not in self.answered]
+        waiting = [ref for ref in refs if ref in self.open]
         if len(waiting) > 1:
             raise CallAmbiguous(show(wanted), len(waiting))
         newest = (waiting or refs)[-1:]
@@ -67,5 +75,5 @@ def _bound(state: State, head: int | None, own: _OwnCalls, block: Block) -> Bloc
     found = own.find(wanted) or find_call(state.table, state.calls, head, wanted)
     if found.answered_in is not None or found.ref in own.answered:
         raise CallAlreadyAnswered(show(wanted), found.answered_in or own.frame_id)
-    own.answered.add(found.ref)
+    own.answer(found.ref)
     return msgspec.structs.replace(block, ref=found.ref, call_id=found.call.id)

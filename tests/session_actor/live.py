@@ -6,6 +6,7 @@ import pytest
 
 from session_actor.apply import apply
 from session_actor.decide import decide
+from session_actor.errors import Refused
 from session_actor.events import decode_event
 from session_actor.history import created
 from session_actor.keys import Repeat
@@ -15,6 +16,8 @@ from session_actor.state import State
 
 class Live:
     """One session without a server: `do` decides, applies and records; `replayed` is the state that a restart sees."""
+
+    REFUSED = Refused
 
     def __init__(self, session: str = "user-42", metadata: object = None, source: object = None) -> None:
         self.state = State()

@@ -38,7 +38,13 @@ def pending(live: Live, on: str | None = None) -> list[str]:
 def test_calls_are_pending_with_all_that_is_needed_to_run_them(live):
     first, *_, last = live.state.pending_calls()
 
-    assert (first.ref, first.id, first.name, first.arguments, first.held) == (CallRef(2, 0), "a", "read", '{"n": 1}', None)
+    assert (first.ref, first.id, first.name, first.arguments, first.held) == (
+        CallRef(2, 0),
+        "a",
+        "read",
+        '{"n": 1}',
+        None,
+    )
     assert (last.ref, last.name, last.arguments) == (CallRef(2, 2), "write", "{}")
     assert pending(live) == ["a", "b", "c"]
 
@@ -104,7 +110,9 @@ def test_a_later_turn_interrupts_open_calls(live):
     assert pending(live) == []
 
 
-@pytest.mark.parametrize("later", [AddAssistant("going on"), Push("x"), Push(assistant_output="x"), Push(turns=[Turn("system", ())])])
+@pytest.mark.parametrize(
+    "later", [AddAssistant("going on"), Push("x"), Push(assistant_output="x"), Push(turns=[Turn("system", ())])]
+)
 def test_any_turn_that_is_no_result_is_a_later_turn(live, later):
     live.do(later)
 
@@ -196,7 +204,10 @@ def test_results_inside_pushed_turns_find_their_calls_on_the_path(live):
     turns = [Turn("tool", (ToolResult("a", (Text("one"),)), ToolResult("", (), False, CallRef(2, 1))))]
     frame = live.do(Push(turns=turns))
 
-    assert [(block.call_id, block.ref) for block in frame.turns[0].blocks] == [("a", CallRef(2, 0)), ("b", CallRef(2, 1))]
+    assert [(block.call_id, block.ref) for block in frame.turns[0].blocks] == [
+        ("a", CallRef(2, 0)),
+        ("b", CallRef(2, 1)),
+    ]
     assert pending(live) == ["c"]
 
 

@@ -38,7 +38,7 @@ def test_every_command_is_a_frozen_typed_call_with_the_common_fields(kind):
     assert kind.__doc__
 
 
-@pytest.mark.parametrize("kind", typing.get_args(Block) + (Turn, Tool, Usage))
+@pytest.mark.parametrize("kind", [*typing.get_args(Block), Turn, Tool, Usage])
 def test_every_field_of_given_content_has_a_rule(kind):
     assert [name for name, _, _ in content._RULES[kind]] == list(kind.__struct_fields__)
 

@@ -21,7 +21,7 @@ from .live import Live
 SECRET = "kept private"
 
 
-@given(st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31), timezones=st.just(UTC)))
+@given(st.datetimes(timezones=st.just(UTC)).filter(lambda moment: moment.year >= 1970))
 def test_a_timestamp_is_exact_to_the_microsecond(moment):
     at_us = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 

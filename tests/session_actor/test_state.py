@@ -63,7 +63,7 @@ def live() -> Live:
     return live
 
 
-# --- rule 2: names -----------------------------------------------------------------------------------------------------
+# --- rule 2: names ---
 
 
 def test_the_first_branch_is_main():
@@ -142,7 +142,7 @@ def test_a_checkpoint_names_any_frame_and_does_not_move(live):
     assert live.state.checkpoints == {"popped": 3, "here": 2}
 
 
-# --- rule 3: push and goto ---------------------------------------------------------------------------------------------
+# --- rule 3: push and goto ---
 
 
 def test_push_moves_the_head_and_the_attached_branch(live):
@@ -219,7 +219,7 @@ def test_a_frame_from_before_a_restart_is_known(live):
     assert decide(live.replayed(), Goto(live.state.table.get(2))) == (Moved(2), 256)
 
 
-# --- rule 4: fork ------------------------------------------------------------------------------------------------------
+# --- rule 4: fork ---
 
 
 def test_fork_adds_one_frame_and_attaches_its_branch(live):
@@ -284,7 +284,7 @@ def test_a_fork_keeps_the_order_of_its_frames(live):
     assert [frame.user_input for frame in live.replayed().stack()] == ["a", "b", "x", "y", "z"]
 
 
-# --- rule 5: pop -------------------------------------------------------------------------------------------------------
+# --- rule 5: pop ---
 
 
 def test_pop_returns_at_most_n_frames_newest_first(live):
@@ -373,7 +373,7 @@ def test_pop_reads_only_the_frames_that_it_pops(unit):
     assert read - {6} == {8, 7}
 
 
-# --- rule 7: a handle of its own on one branch --------------------------------------------------------------------------
+# --- rule 7: a handle of its own on one branch ---
 
 
 def test_a_command_on_a_branch_moves_only_that_branch(live):
@@ -424,7 +424,7 @@ def test_a_command_on_no_branch_is_refused(live, on):
         live.state.stack(on)
 
 
-# --- instructions ------------------------------------------------------------------------------------------------------
+# --- instructions ---
 
 
 def test_instructions_are_frames_and_come_back_with_goto_fork_and_pop(live):
@@ -451,7 +451,7 @@ def test_an_empty_instruction_takes_it_back(live):
     assert (frame.instructions.system, frame.instructions.tools, frame.instructions.model) == ("", (), None)
 
 
-# --- decide and apply --------------------------------------------------------------------------------------------------
+# --- decide and apply ---
 
 
 def test_expect_head_refuses_when_the_head_is_elsewhere(live):

@@ -1,0 +1,89 @@
+"""One tree: whatever this package raises is a `SessionActorError`, and still the floor's own class."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from session_actor import errors
+from session_actor.errors import ActorError, Refused, SessionActorError, StoreError, translate
+from session_actor.persistence import errors as store
+from session_actor.supervisors import errors as actors
+
+SAMPLES = [
+    store.StoreLocked("/x", 7),
+    store.NetworkFileSystem("/x", "nfs"),
+    store.StoreVersionTooNew("/x", "2", "1"),
+    store.StoreClosed("closed"),
+    store.CatalogCorrupt("/x", "why"),
+    store.LogCorrupt("/x", 9),
+    store.JournalCorrupt("/x", 9, 3),
+    store.JournalTruncated("/x", 9, 3),
+    store.UnusableId("empty"),
+    store.ValueNotStorable("$.a", "why"),
+    store.RecordTooLarge(9, 3),
+    store.BacklogFull(9, 3),
+    store.StoreDegraded("why"),
+    store.LevelUnreachable("synced", ("async",)),
+    store.NotDurable(9, "synced", "why"),
+    store.Fenced("user-42"),
+    actors.CallTimeout("late"),
+    actors.MailboxFull("full"),
+    actors.WrongLoop("wrong"),
+    actors.UnknownMessage("unknown"),
+    actors.AsyncioOnly("trio"),
+]
+
+
+@pytest.mark.parametrize("error", SAMPLES, ids=lambda error: type(error).__name__)
+def test_an_error_of_a_floor_becomes_the_one_of_the_same_name(error):
+    error.__cause__ = OSError(5, "broken")
+    ours = translate(error)
+
+    assert type(ours) is getattr(errors, type(error).__name__)
+    assert isinstance(ours, SessionActorError)
+    assert isinstance(ours, type(error))
+    assert str(ours) == str(error)
+    assert vars(ours) == vars(error)
+    assert ours.__cause__ is error.__cause__
+
+
+def test_every_error_of_the_floors_is_caught_as_one_of_ours():
+    for module, ours in ((store, StoreError), (actors, ActorError)):
+        for _, kind in inspect.getmembers(module, inspect.isclass):
+            if issubclass(kind, store.PersistenceError | actors.SupervisorError):
+                translated = translate(kind.__new__(kind))
+                assert isinstance(translated, ours | Refused), kind
+                assert isinstance(translated, SessionActorError)
+
+
+def test_an_error_of_ours_is_left_as_it_is():
+    error = errors.EmptyStack("fork")
+
+    assert translate(errors.StoreClosed("x")).args == ("x",)
+    assert translate(error) is error
+
+
+def test_every_translation_is_a_new_object():
+    error = store.StoreDegraded("why")
+
+    assert translate(error) is not translate(error)
+
+
+def test_what_changed_nothing_is_a_refusal_that_a_server_survives():
+    for kind in (
+        errors.BacklogFull,
+        errors.StoreDegraded,
+        errors.LevelUnreachable,
+        errors.HeadMoved,
+        errors.KeyConflict,
+    ):
+        assert issubclass(kind, actors.Refusal)
+    assert not issubclass(errors.NotDurable, actors.Refusal)
+
+
+def test_every_error_says_what_it_is():
+    for _, kind in inspect.getmembers(errors, inspect.isclass):
+        if issubclass(kind, SessionActorError):
+            assert kind.__doc__, kind
