@@ -12,6 +12,7 @@ import asyncio
 import os
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -36,8 +37,7 @@ async def feed(directory: Path, transcript: Path, durability: Level) -> None:
     """Recover the session in `directory`, or make it, and do every step of the transcript that it does not hold yet."""
     plan = await read_plan(transcript)
     allowance = await _standard_input()
-    import structlog  # noqa: F401  # the library loads it when it starts: so that recovery alone is timed
-
+    import_module("structlog")  # the library loads it when it starts: so that recovery alone is timed
     _tell(Opening())
     started = time.perf_counter()
     async with SessionService.open(directory, durability=durability, lock_timeout_s=5.0) as service:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -81,9 +82,10 @@ class Parent:
         self._aims = aim(options.kills, steps, options.seed)
 
     def run(self) -> Outcome:
-        """Start the child again and again until it has fed the whole transcript. Raises ChildFailed."""
-        while not self._one_life():
-            pass
+        """Start the child until it has fed the whole transcript and every kill has hit. Raises ChildFailed."""
+        finished = False
+        while self._aims or not finished:
+            finished = self._one_life()
         return self.outcome
 
     def _one_life(self) -> bool:
@@ -97,27 +99,32 @@ class Parent:
             ) as child,
         ):
             try:
-                killed, finished = self._listen(child)
+                kill, finished = self._listen(child)
                 code = child.wait()
             except BaseException:
                 child.kill()
                 raise
-            if not killed and (code or not finished):
+            if kill:
+                self._note_kill(kill, hit=code == -signal.SIGKILL)
+            elif code or not finished:
                 said.seek(0)
                 raise ChildFailed(f"the child ended with code {code}: {said.read().decode(errors='replace')}")
         return finished
 
-    def _listen(self, child: subprocess.Popen[bytes]) -> tuple[bool, bool]:
-        """Read the child's messages until its pipe ends; returns whether it was killed and whether it was through."""
-        killed = finished = False
+    def _listen(self, child: subprocess.Popen[bytes]) -> tuple[Kill | None, bool]:
+        """Read the child's messages until its pipe ends; returns how it was killed, and whether it was through."""
+        kill = None
+        finished = False
         for message in _messages(child.stdout):
             self._take(message)
             finished = finished or isinstance(message, Finished)
-            if not killed and not finished:
-                killed = self._kill_if_aimed_at(child, message)
-                if not killed:
-                    _allow(child.stdin, message)
-        return killed, finished
+            if kill is None and self._is_aimed_at(message):
+                kill = self._aims.popleft()
+                time.sleep(kill.delay_s)
+                child.kill()
+            elif kill is None:
+                _allow(child.stdin, message)
+        return kill, finished
 
     def _take(self, message: Message) -> None:
         """Note one message; what the child told before it was killed counts like everything else."""
@@ -135,21 +142,23 @@ class Parent:
                 outcome.pushes_us.append(message.took_us)
             self._progress.step(message.step + 1, outcome.kills)
 
-    def _kill_if_aimed_at(self, child: subprocess.Popen[bytes], message: Message) -> bool:
+    def _is_aimed_at(self, message: Message) -> bool:
         if not self._aims:
             return False
         next_kill = self._aims[0]
         if isinstance(message, Opening):
-            hit = next_kill.in_recovery and self.outcome.kills > 0
-        else:
-            hit = isinstance(message, Acknowledged) and message.step >= next_kill.step and not next_kill.in_recovery
+            return next_kill.in_recovery
+        if isinstance(message, Ready):
+            return next_kill.step < message.next_step  # passed already: the child was ahead when it was killed before
+        return isinstance(message, Acknowledged) and message.step >= next_kill.step
+
+    def _note_kill(self, kill: Kill, *, hit: bool) -> None:
+        """Count a kill; one that came when the child was through is aimed at the next recovery instead."""
         if hit:
-            self._aims.popleft()
-            time.sleep(next_kill.delay_s)
-            child.kill()
             self.outcome.kills += 1
             self._progress.killed(self.outcome.kills, len(self.outcome.acknowledged))
-        return hit
+        else:
+            self._aims.appendleft(Kill(kill.step, in_recovery=True, delay_s=0.0))
 
 
 def _allow(pipe: IO[bytes] | None, message: Message) -> None:

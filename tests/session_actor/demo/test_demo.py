@@ -15,7 +15,7 @@ from session_actor import SessionService
 from session_actor.demo.child import SESSION_ID
 from session_actor.demo.display import Progress
 from session_actor.demo.main import SAMPLE
-from session_actor.demo.parent import ChildFailed, Options, Outcome, Parent
+from session_actor.demo.parent import ChildFailed, Kill, Options, Outcome, Parent
 from session_actor.demo.plan import Plan, read_plan
 from session_actor.demo.protocol import Acknowledged, Ready
 from session_actor.demo.verify import verify
@@ -54,6 +54,13 @@ def test_the_demo_loses_nothing_over_three_kills_and_shows_it(tmp_path: Path):
         assert name in done.stdout
     assert "kill 3 of 3" in done.stderr
     assert (tmp_path / "kept" / "log").is_dir()
+
+
+def test_kills_that_are_all_aimed_at_the_end_all_hit(tmp_path: Path):
+    parent = Parent(Options(tmp_path, SAMPLE, "written", kills=0, seed=0), 118, Progress(118, 3, io.StringIO()))
+    parent._aims.extend(Kill(117, in_recovery=False, delay_s=0.003) for _ in range(3))
+    outcome = parent.run()
+    assert (outcome.kills, outcome.lost, len(outcome.acknowledged)) == (3, [], 118)
 
 
 def test_a_folder_that_is_not_empty_is_refused_and_left_alone(tmp_path: Path):
