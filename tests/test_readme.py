@@ -15,6 +15,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
+import session_actor
 from session_actor import SessionService
 
 ROOT = Path(__file__).parents[1]
@@ -109,6 +110,13 @@ def test_every_argument_of_open_is_in_the_table_with_its_default():
     for parameter in parameters:
         if parameter.default is not parameter.empty:
             assert ast.literal_eval(rows[parameter.name]) == parameter.default, parameter.name
+
+
+def test_the_errors_in_the_table_are_errors_of_the_library():
+    rows = re.findall(r"^\| (`[A-Z].*?) \|", README, re.MULTILINE)
+    names = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert len(names) > 5
+    assert all(issubclass(getattr(session_actor, name), session_actor.SessionActorError) for name in names)
 
 
 def test_the_make_targets_that_the_readme_names_exist():
