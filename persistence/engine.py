@@ -105,7 +105,7 @@ class Engine:
         await self.read_thread.run(lambda: self.layout.open_catalog(self._disk, self.catalog))
         await self.read_thread.run(self.catalog.check)
         first_live = await self.read_thread.run(self.catalog.first_live_segment)
-        recovery = LogRecovery(self._disk, self.log, self.layout.aside, self.read_thread)
+        recovery = LogRecovery(self._disk, self.log, self.layout.aside, self.read_thread, self._has_journal)
         recovered = await recovery.run(first_live)
         for log in recovered.dead:
             await self.cutter.forget(log)
@@ -114,6 +114,10 @@ class Engine:
             group = alive[first : first + ATTACH_SESSIONS]
             await self.read_thread.run(partial(self._attach, group))
         return recovered
+
+    def _has_journal(self, session: str, birth: str) -> bool:
+        row = self.catalog.get(session)
+        return row is not None and row.birth == birth
 
     def _attach(self, logs: list[SessionLog]) -> None:
         """Tell sessions in the log what the catalog has of them. Blocks."""

@@ -28,6 +28,7 @@ class Log:
     __slots__ = (
         "_disk",
         "_spare",
+        "_successor",
         "current",
         "folder",
         "names_to_sync",
@@ -51,6 +52,8 @@ class Log:
         """A name in the folder changed and is not yet on the disk."""
         self._disk = disk
         self._spare: DiskFile | None = None
+        self._successor: DiskFile | None = None
+        """The file of a segment that took over and is not adopted yet."""
 
     def path(self, name: int | str) -> str:
         """Where a segment, or another file of the log, lies."""
@@ -61,8 +64,8 @@ class Log:
         """Whether `begin` may be called."""
         return self._spare is not None
 
-    def prepare_spare(self) -> DiskFile:
-        """Make a preallocated file; hand it to `keep_spare` afterwards. Blocks."""
+    def prepare_spare(self) -> None:
+        """Make the preallocated file that `begin` needs. Blocks."""
         path = self.path(SPARE_NAME)
         self._disk.unlink(path)
         file = self._disk.open(path, create=True)
@@ -73,10 +76,6 @@ class Log:
             file.close()
             self._disk.unlink(path)
             raise
-        return file
-
-    def keep_spare(self, file: DiskFile) -> None:
-        """Hold the file that `prepare_spare` made for the next segment."""
         self._spare = file
 
     def begin(self) -> Segment:
@@ -112,7 +111,7 @@ class Log:
         header = encode_segment_header(SegmentHeader(number, continues))
         path = self.path(TAKEOVER_NAME)
         self._disk.unlink(path)
-        file = self._disk.open(path, create=True)
+        file = self._successor = self._disk.open(path, create=True)
         try:
             segment = Segment(number, self.path(number), file, continues, header)
             rebuilt = rebuild(segment, batches)
@@ -136,7 +135,7 @@ class Log:
         else:
             void.append(oldest)
         self.sealed = deque(kept)
-        self.current = None
+        self.current = self._successor = None
         self._become_current(segment)
         return void
 
@@ -144,16 +143,22 @@ class Log:
         """Remove the files of segments that are cut or void. Blocks."""
         for segment in segments:
             segment.close()
+        for segment in segments:
             self._disk.unlink(segment.path)
         self._disk.sync_dir(self.folder)
 
     def close(self) -> None:
-        """Give back what was preallocated and not used, and close all files. Blocks."""
-        if self._spare is not None:
-            self._spare.close()
-            self._spare = None
-            self._disk.unlink(self.path(SPARE_NAME))
-        if self.current is not None and self.current.file is not None:
-            self.current.file.truncate(self.current.written)
-        for segment in [*self.sealed, *([self.current] if self.current else [])]:
-            segment.close()
+        """Close all files, and give back what was preallocated and not used. Blocks. Raises OSError afterwards."""
+        current, spare = self.current, self._spare
+        self._spare = None
+        try:
+            if spare is not None:
+                self._disk.unlink(self.path(SPARE_NAME))
+            if current is not None and current.file is not None:
+                current.file.truncate(current.written)
+        finally:
+            for file in (spare, self._successor):
+                if file is not None:
+                    file.close()
+            for segment in [*self.sealed, *([current] if current else [])]:
+                segment.close()

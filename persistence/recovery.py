@@ -23,11 +23,14 @@ from .store import TornTail
 
 if TYPE_CHECKING:
     from array import array
+    from collections.abc import Callable
 
     from .disk_thread import DiskThread
     from .log import Log
     from .scan import Run
     from .storage import Disk
+
+    Known = Callable[[str, str], bool]
 
 TOMBSTONE: Final = "store.deleted"
 """Kind of the record that ends a session for ever."""
@@ -52,12 +55,16 @@ class Recovered:
 class LogRecovery:
     """Reads the segments of a log into `log`, which must be new."""
 
-    def __init__(self, disk: Disk, log: Log, aside: str, thread: DiskThread) -> None:
-        """`aside`: folder for what is torn off. `thread`: where the disk is read."""
+    def __init__(self, disk: Disk, log: Log, aside: str, thread: DiskThread, known: Known) -> None:
+        """`aside`: folder for what is torn off. `thread`: where the disk is read.
+
+        `known(session, birth)`: whether there is a journal of that birth; called in the thread.
+        """
         self._disk = disk
         self._log = log
         self._aside = aside
         self._thread = thread
+        self._known = known
         self._births: dict[tuple[str, str], SessionLog] = {}
         self._damage: list[tuple[int, Damage]] = []
         self._last_line: dict[SessionLog, tuple[int, int]] = {}
@@ -85,7 +92,7 @@ class LogRecovery:
         self._log.next_number = max([first_live - 1, *numbers]) + 1
         if kept:
             self._log.tail = SegmentRef(_number(kept[-1]), kept[-1].end)
-        self._blame()
+        await self._blame()
         self._found.logs = self._newest_births()
         return self._found
 
@@ -226,19 +233,26 @@ class LogRecovery:
                 newest[session] = log
         return newest
 
-    def _blame(self) -> None:
-        """Tell the sessions that damage concerns."""
+    async def _blame(self) -> None:
+        """Tell the sessions that damage concerns; all that have no later record, where its owner is not sure."""
+        last_unowned = None
         for number, damage in self._damage:
             error = LogCorrupt(damage.path, damage.offset)
-            if damage.owners is None:
+            owners = [await self._owner(owner) for owner in damage.owners or ()]
+            if not owners or None in owners:
                 self._found.unowned_damage = error
-                later = {log for log, place in self._last_line.items() if place > (number, damage.offset)}
-                whole = self._found.proven_whole
-                self._found.proven_whole = later & whole if whole else later
-            for owner in damage.owners or ():
-                if owner not in self._births:
-                    self._births[owner] = SessionLog(*owner)
-                self._births[owner].damage = error
+                last_unowned = (number, damage.offset)
+            for log in owners:
+                if log is not None:
+                    log.damage = error
+        if last_unowned is not None:
+            self._found.proven_whole = {log for log, place in self._last_line.items() if place > last_unowned}
+
+    async def _owner(self, owner: tuple[str, str]) -> SessionLog | None:
+        """The session of a damaged line; None when no such birth is known, so that the name itself may be damaged."""
+        if owner not in self._births and await self._thread.run(partial(self._known, *owner)):
+            self._births[owner] = SessionLog(*owner)
+        return self._births.get(owner)
 
 
 def _note_newest(log: SessionLog, data: bytes, spans: array[int]) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from .errors import LineDamaged, ValueUnreadable
 from .header import SegmentHeader, decode_segment_header
-from .record import MAX_LINE_BYTES, NO_SUM, SUFFIX_BYTES, LogLine, decode_log_line, decode_log_lines
+from .record import MAX_LINE_BYTES, SUFFIX_BYTES, LogLine, decode_log_line, decode_log_lines
 from .values import decode_text
 
 if TYPE_CHECKING:
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES: Final = 64 * 1024
 _SUM_BYTES: Final = SUFFIX_BYTES - 1
-_OWNER: Final = re.compile(
-    rb'"s":("(?:[^"\\\x00-\x1f]|\\.)*+"|\{"\$esc":"(?:[^"\\\x00-\x1f]|\\.)*+"\}),"birth":"([0-9a-f]{16})"'
+_OWNED_LINE: Final = re.compile(
+    rb'\{"w":[0-9]+,"p":"([0-9a-f]{8})","s":("(?:[^"\\\x00-\x1f]|\\.)*+"|\{"\$esc":"(?:[^"\\\x00-\x1f]|\\.)*+"\}),'
+    rb'"birth":"([0-9a-f]{16})","r":\{[^\x00]*,"sum":"([0-9a-f]{8})"\}\n'
 )
 
 
@@ -36,6 +37,15 @@ class Run(NamedTuple):
     ends: list[int]
     """Where each line ends, its newline included."""
     lines: list[LogLine]
+
+
+class Gap(NamedTuple):
+    """Bytes that are no sound line following the one before."""
+
+    start: int
+    end: int
+    owners: tuple[tuple[str, str], ...] | None
+    """As in `Damage`."""
 
 
 class Damage(NamedTuple):
@@ -60,11 +70,10 @@ class SegmentScan:
         self.size = len(data.rstrip(b"\0"))
         """Bytes up to the last one that is not NUL."""
         self.runs: list[Run] = []
-        self.gaps: list[tuple[int, int]] = []
-        """Bytes that are no sound line: from, to."""
+        self.gaps: list[Gap] = []
         self.header, self._start = _read_header(path, number, data)
         if self.header is None and self.size:
-            self.gaps.append((0, self._start))
+            self.gaps.append(Gap(0, self._start, None))
 
     @property
     def synced_bytes(self) -> int:
@@ -79,7 +88,7 @@ class SegmentScan:
     def steps(self, limit: int) -> Iterator[None]:
         """Read up to offset `limit`, a piece at a time."""
         position, size = self._start, min(self.size, limit)
-        previous = NO_SUM if self.header is None else self.data[self._start - 11 : self._start - 3].decode()
+        previous = None if self.header is None else self.data[self._start - 11 : self._start - 3].decode()
         while position < size:
             run = self._read_run(position, size, previous)
             if run.lines:
@@ -87,17 +96,16 @@ class SegmentScan:
                 position, previous = run.ends[-1], run.lines[-1].sum
             else:
                 after = self._next_sound(position, size)
-                self.gaps.append((position, after))
-                if after < size:
-                    previous = decode_log_line(self._line(after, size)).p
-                position = after
+                following = decode_log_line(self._line(after, size)).p if after < size else None
+                self.gaps.append(Gap(position, after, _owners(self.data[position:after], previous, following)))
+                position, previous = after, following
             yield
 
     def _line(self, position: int, size: int) -> bytes:
         end = self.data.find(b"\n", position, min(size, position + MAX_LINE_BYTES))
         return self.data[position : end + 1] if end >= 0 else b""
 
-    def _read_run(self, position: int, size: int, previous: str) -> Run:
+    def _read_run(self, position: int, size: int, previous: str | None) -> Run:
         """Sound lines from `position` on, about `CHUNK_BYTES` of them."""
         chunk = self.data[position : min(size, position + CHUNK_BYTES)]
         whole = chunk.rfind(b"\n") + 1
@@ -112,7 +120,7 @@ class SegmentScan:
         lines = self._decode(chunk[: at - position])
         count = 0
         for found in lines:
-            if found.p != previous:
+            if found.p != previous is not None:
                 break
             previous = found.sum
             count += 1
@@ -151,11 +159,11 @@ class SegmentScan:
         """
         synced = self.synced_bytes
         damage: list[Damage] = []
-        for start, end in self.gaps:
-            if not proven and synced <= start:
-                self.runs = [run for run in self.runs if run.start < start]
+        for gap in self.gaps:
+            if not proven and synced <= gap.start:
+                self.runs = [run for run in self.runs if run.start < gap.start]
                 break
-            damage.append(Damage(self.path, start, _owners(self.data[start:end])))
+            damage.append(Damage(self.path, gap.start, gap.owners))
         return damage
 
 
@@ -169,12 +177,20 @@ def _read_header(path: str, number: int, data: bytes) -> tuple[SegmentHeader | N
     return (header if header.number == number else None), end
 
 
-def _owners(damaged: bytes) -> tuple[tuple[str, str], ...] | None:
-    """Whose lines stood in damaged bytes, if every one of them still says so."""
-    found = _OWNER.findall(damaged)
-    if not found or len(found) != damaged.count(b"\n"):
-        return None
-    try:
-        return tuple((decode_text(msgspec.json.decode(session)), birth.decode()) for session, birth in found)
-    except (msgspec.DecodeError, ValueUnreadable):
-        return None
+def _owners(damaged: bytes, previous: str | None, following: str | None) -> tuple[tuple[str, str], ...] | None:
+    """Whose records stood in damaged bytes, if that is sure: only what lies inside the records is damaged.
+
+    Every line names its owner, and their sums make an unbroken chain from the line before, whose sum is `previous`, to
+    the line behind, which names `following`: so no line is missing among them.
+    """
+    owners: list[tuple[str, str]] = []
+    for line in damaged.splitlines(keepends=True):
+        match = _OWNED_LINE.fullmatch(line)
+        if match is None or match[1].decode() != previous:
+            return None
+        try:
+            owners.append((decode_text(msgspec.json.decode(match[2])), match[3].decode()))
+        except (msgspec.DecodeError, ValueUnreadable):
+            return None
+        previous = match[4].decode()
+    return tuple(owners) if previous == following else None

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .log import Log
     from .segment import Segment
     from .session_log import SessionLog
-    from .storage import DiskFile
     from .syncer import Syncer
     from .trouble import Trouble
     from .waiters import Waiters
@@ -244,16 +243,15 @@ class Writer:
             self._spare_asked = True
             self._thread.submit(self._log.prepare_spare, self._on_spare)
 
-    def _on_spare(self, file: DiskFile | None, error: BaseException | None) -> None:
+    def _on_spare(self, _: None, error: BaseException | None) -> None:
         self._spare_asked = False
         current = self._log.current
-        if file is not None:
-            self._log.keep_spare(file)
+        if error is None:
             self._turn()
-        elif error is not None and current is not None and current.end < self._log.segment_bytes:
+        elif current is not None and current.end < self._log.segment_bytes:
             self._spare_refused = True
             self._trouble.note(error)
-        elif error is not None:
+        else:
             self._fail(error, self.step)
 
     # --- system calls -------------------------------------------------------------------------------------------------

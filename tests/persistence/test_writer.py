@@ -38,7 +38,7 @@ def log_lines(root: Path):
 async def until(condition, patience_s: float = 10) -> None:
     """Lets the threads work until `condition()` holds."""
     async with asyncio.timeout(patience_s):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what it waits for happens in threads
             await asyncio.sleep(0.001)
 
 
@@ -137,7 +137,7 @@ async def test_a_new_writer_goes_on_at_the_first_unwritten_byte(root):
         await until(lambda: store.written_position == 1501)
         worker.cancel()
         await asyncio.gather(worker, return_exceptions=True)
-        assert [line.r for line in log_lines(root)] and len(log_lines(root)) == 1501
+        assert len(log_lines(root)) == 1501
         assert await said(store, lease) == ["first", *(f"{r}/{n}" for r in range(5) for n in range(300))]
 
 
@@ -223,10 +223,15 @@ async def test_no_room_for_another_segment_degrades_the_store_until_there_is_roo
     async with opened(FileStore(root, segment_bytes=4096, disk=disk)) as store:
         (lease,) = await warm(store)
         disk.errors["preallocate"] = errno.ENOSPC
-        with pytest.raises(NotDurable):
-            for number in range(100):
-                say(store, lease, str(number))
+        refused = []
+        for number in range(100):
+            say(store, lease, str(number))
+            try:
                 await store.flush("written")
+            except NotDurable as error:
+                refused.append(error)
+                break
+        assert len(refused) == 1
         with pytest.raises(StoreDegraded):
             store.admit("async")
         disk.errors.clear()
