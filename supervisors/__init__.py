@@ -25,6 +25,7 @@ from .errors import (
     ServerKilled,
     ServerQuarantined,
     ServerStopped,
+    StartIgnored,
     SupervisorError,
     TooManyChildren,
     UnknownMessage,
@@ -38,13 +39,14 @@ from .introspection import (
     SystemCallFailed,
     change_code,
     get_state,
+    replace_state,
     resume,
     statistics,
     suspend,
     trace,
 )
 from .mailbox import MailboxSpec
-from .messages import NO_REPLY, Call, Cast, Continue, handles
+from .messages import IGNORE, NO_REPLY, Call, Cast, Continue, handles
 from .monitor import Down, Exit, Monitor, monitor
 from .ref import ServerRef
 from .registry import Registry
@@ -57,6 +59,7 @@ from .timers import Timer
 from .tree import ChildCounts, ChildInfo
 
 __all__ = [
+    "IGNORE",
     "NO_REPLY",
     "AlreadyRegistered",
     "AlreadyReplied",
@@ -104,6 +107,7 @@ __all__ = [
     "ServerQuarantined",
     "ServerRef",
     "ServerStopped",
+    "StartIgnored",
     "Statistics",
     "Supervisor",
     "SupervisorBase",
@@ -120,6 +124,7 @@ __all__ = [
     "handles",
     "monitor",
     "next_restart",
+    "replace_state",
     "resume",
     "statistics",
     "suspend",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from .checks import check_timeout
 from .mailbox import DEFAULT_MAILBOX, MailboxSpec
-from .restart import Backoff, Intensity, RestartKind
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable
+
     from .gen_server import GenServer
+    from .restart import Backoff, Intensity, RestartKind
     from .supervisor_base import SupervisorBase
 
 _RESTARTS = ("permanent", "transient", "temporary")
@@ -27,7 +28,7 @@ class ChildSpec:
         task: called for every incarnation; stopping it cancels it.
         restart: `permanent` always, `transient` after a crash or kill, `temporary` never (OTP: restart types).
         shutdown_s: seconds between stop and kill; "kill" kills at once; None waits for ever (OTP: shutdown).
-        init_timeout_s: seconds that `init` may take; late is failed (InitFailed, or a crash at a restart). None: no limit.
+        init_timeout_s: seconds that `init` may take, else it has failed (at a restart: crashed). None: no limit.
         mailbox: limit and overflow of the server's mailbox.
         intensity: the child's own restart limit; None takes the supervisor's.
         backoff: the child's own delays; None takes the supervisor's.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 import itertools
 import time
-from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
 
 
 class TimerHandle(Protocol):

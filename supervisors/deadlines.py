@@ -21,8 +21,8 @@ COMPACT_ABOVE: Final = 1024
 class Deadlines:
     """The waiting calls by deadline.
 
-    Most calls are answered within microseconds. So a new one only goes to `fresh`; the next tick, at most `TICK_S` later,
-    throws out what has been answered and puts the rest into a heap, its time counted from that tick. Timeouts below
+    Most calls are answered within microseconds. So a new one only goes to `fresh`, which it leaves with its reply; the
+    next tick, at most `TICK_S` later, puts what is left into a heap, its time counted from that tick. Timeouts below
     `EXACT_BELOW_S`, and all under a clock for tests, go to the heap at once and are exact.
     """
 
@@ -37,7 +37,7 @@ class Deadlines:
         self._limit = COMPACT_ABOVE
         self._timer: TimerHandle | None = None
         self._due_s = inf
-        self.fresh: list[PendingReply[Any]] = []
+        self.fresh: set[PendingReply[Any]] = set()
         self.ticking = False
 
     def add(self, pending: PendingReply[Any], timeout_s: float) -> None:
@@ -45,14 +45,14 @@ class Deadlines:
         if timeout_s < EXACT_BELOW_S or not self._tick_s:
             self._push(pending, timeout_s, self._clock.monotonic())
             return
-        self.fresh.append(pending)
+        self.fresh.add(pending)
         if not self.ticking:
             self.ticking = True
             self._clock.call_later(self._tick_s, self._tick)
 
     def _tick(self) -> None:
         self.ticking = False
-        fresh, self.fresh = self.fresh, []
+        fresh, self.fresh = self.fresh, set()
         now_s = self._clock.monotonic()
         for pending in fresh:
             if pending.timeout_s is not None and not pending.future.done():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .errors import DeadlockError
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from .slot import Slot
 
 
@@ -32,7 +33,7 @@ def owner_of_current_task(slot: Slot) -> Slot | None:
 
 
 @contextmanager
-def waiting(target: Slot) -> Iterator[None]:
+def waiting(target: Slot) -> Generator[None, None, None]:
     """Mark the running server, if any, as waiting for `target`.
 
     Raises:
@@ -58,12 +59,10 @@ def refuse_own_task(slot: Slot) -> None:
     Raises:
         DeadlockError: with the chain.
     """
-    owner = owner_of_current_task(slot)
+    link = owner_of_current_task(slot)
     chain: list[object] = []
-    link = owner
     while link is not None:
-        chain.insert(0, link.id)
+        chain.append(link.id)
         if link is slot:
-            assert owner is not None
-            raise DeadlockError([owner.id, *chain])
+            raise DeadlockError([*chain, chain[0]])
         link = None if link.parent is None else link.parent.slot

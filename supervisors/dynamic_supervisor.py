@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from .child_spec import ChildSpec
 from .errors import ChildExists, ChildNotFound, ServerError, ServerQuarantined, TooManyChildren
 from .events import emit
 from .exits import PARENT, ExitReason
@@ -16,6 +14,9 @@ from .slot import Ending, Slot
 from .tree import Tree, check_spec
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from .child_spec import ChildSpec
     from .clock import Clock
     from .events import OnEvent
     from .ref import ServerRef
@@ -79,7 +80,6 @@ class DynamicSupervisor(Tree):
             raise TooManyChildren(message)
         slot = self._new_slot(spec)
         launch(slot)
-        assert slot.ref is not None
         return slot.ref
 
     async def start_child(self, spec: ChildSpec) -> ServerRef:
@@ -111,7 +111,6 @@ class DynamicSupervisor(Tree):
         slot.attempt = 0
         launch(slot)
         emit(self, "released", slot)
-        assert slot.ref is not None
         return slot.ref
 
     # -- as a behaviour -----------------------------------------------------------------------------------------------
@@ -159,8 +158,7 @@ class DynamicSupervisor(Tree):
             slot.ask_end(Ending(PARENT, final=True, drain=slot.spec.drain))
 
     def _now_s(self) -> float:
-        assert self.slot is not None
-        return self.slot.floor.clock.monotonic()
+        return self._own().floor.clock.monotonic()
 
     def _exhausted(self, slot: Slot, reason: ExitReason) -> None:
         if not self._quarantines:
@@ -180,7 +178,8 @@ class DynamicSupervisor(Tree):
 
 def _quarantined(slot: Slot) -> ServerError:
     return ServerQuarantined(
-        f"server {slot.id!r} crashed after {slot.attempt} restarts in a row and is quarantined; release({slot.id!r}) starts it again"
+        f"server {slot.id!r} is quarantined: it crashed after {slot.attempt} restarts in a row;"
+        f" release({slot.id!r}) starts it again"
     )
 
 

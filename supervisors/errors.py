@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class SupervisorError(Exception):
@@ -33,11 +36,15 @@ class CrashSummary(SupervisorError):
 
 
 class ServerCrashed(ServerError):
-    """The handler of this call raised: it is not run again; the supervisor decides about a restart. `__cause__` is a `CrashSummary`."""
+    """The handler of this call raised; the message is not run again. `__cause__` is a `CrashSummary`."""
 
 
 class ServerStopped(ServerError):
     """The server was stopped, or is being stopped, before it ran this message."""
+
+
+class StartIgnored(ServerStopped):
+    """`init` returned `IGNORE`: the child does not run, and that is no fault (OTP: ignore)."""
 
 
 class ServerKilled(ServerError):
@@ -53,7 +60,7 @@ class ServerDown(ServerError):
 
 
 class InitFailed(ServerError):
-    """`init` (or the factory) raised at the first start. `__cause__` is the exception that it raised, or its summary."""
+    """`init`, or the factory, raised at the first start. `__cause__` is the exception that it raised."""
 
 
 class CallTimeout(ServerError, TimeoutError):
@@ -114,7 +121,12 @@ class RestartsExhausted(SupervisorError):
 
 
 class AlreadyRegistered(SupervisorError):
-    """The name is taken by a living server."""
+    """The name is taken by a living server, `holder` (its ref)."""
+
+    def __init__(self, message: str, holder: object) -> None:
+        """Say what, and who has the name."""
+        super().__init__(message)
+        self.holder = holder
 
 
 class AlreadyReplied(SupervisorError):

@@ -10,7 +10,7 @@ Kind = Literal["normal", "stopped", "killed", "crashed", "parent"]
 class ExitReason(NamedTuple):
     """Why an incarnation ended.
 
-    `normal`: by itself. `stopped`: `ref.stop()` or `stop_self("stopped")`. `parent`: its supervisor stopped it (OTP: shutdown).
+    `normal`: by itself. `stopped`: `ref.stop`, `stop_self("stopped")`. `parent`: by its supervisor (OTP: shutdown).
     `killed`: at a deadline, by `kill()` or by cancellation. `crashed`: an exception, kept in `error`.
     """
 

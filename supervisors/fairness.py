@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import Callable
 from math import inf
 from time import perf_counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
 
 SLICE_S: Final = 0.001
 WAKES_PER_TURN: Final = 64

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .clock import Clock, LoopClock
@@ -14,6 +12,9 @@ from .errors import AsyncioOnly, WrongLoop
 from .fairness import FairnessBudget
 
 if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Callable
+
     from .slot import Slot
 
 _floors: dict[asyncio.AbstractEventLoop, Floor] = {}
@@ -22,7 +23,7 @@ _floors: dict[asyncio.AbstractEventLoop, Floor] = {}
 class Floor:
     """Loop, thread, clock, fairness budget, deadlines and tasks.
 
-    `tasks` holds the servers' tasks (asyncio itself holds tasks weakly), `active` those that are inside an async handler,
+    `tasks` holds the servers' tasks (asyncio itself holds tasks weakly), `active` those inside an async handler,
     `stack` the servers whose sync handler is running, outermost first.
     """
 
@@ -42,7 +43,7 @@ class Floor:
     )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, shared: Floor | None = None) -> None:
-        """Serve `loop`; all but clock and deadlines come from `shared`, the loop's own floor, when the clock is another."""
+        """Serve `loop`; with another clock, all but clock and deadlines come from `shared`, the loop's own floor."""
         self.loop = loop
         self.is_running = loop.is_running
         self.thread_id = threading.get_ident()

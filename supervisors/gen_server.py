@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from .errors import NotStarted, SupervisorError
 from .exits import ExitReason, asked_reason
-from .messages import HANDLES_ATTRIBUTE, Continue
+from .messages import HANDLES_ATTRIBUTE, Continue, Ignore
 from .monitor import Monitor, link, monitor_into_mailbox
 from .reply import Deferred
 from .slot import Ending, Handler
 from .timers import Timer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .ref import ServerRef
     from .slot import Slot
 
@@ -77,11 +78,11 @@ class GenServer:
 
     # -- callbacks ----------------------------------------------------------------------------------------------------
 
-    async def init(self) -> Continue | None:
+    async def init(self) -> Continue | Ignore | None:
         """Prepare the server before its first message; calls wait meanwhile. Raising fails the start (OTP: init).
 
         Returns:
-            None, or `Continue(argument)` to run `handle_continue(argument)` before any message.
+            None; `Continue(argument)` to run `handle_continue(argument)` before any message; `IGNORE` not to run.
         """
         return None
 
@@ -128,7 +129,7 @@ class GenServer:
             NotStarted: no supervisor has started this instance.
         """
         slot: Slot | None = getattr(self, "_slot", None)
-        if slot is None or slot.ref is None:
+        if slot is None:
             message = f"{type(self).__qualname__} was not started by a supervisor"
             raise NotStarted(message)
         return slot.ref
@@ -151,10 +152,10 @@ class GenServer:
 
     def continue_with(self, argument: Any) -> None:
         """Run `handle_continue(argument)` after this handler and before the next user message."""
-        self._slot.enqueue_control(lambda slot: _continue(slot, argument), None)
+        self._slot.enqueue_control(lambda _: run_continues(self, Continue(argument)), None)
 
     def stop_self(self, reason: Literal["normal", "stopped"] = "normal") -> None:
-        """End after this handler; the restart policy applies as for an exit in OTP. Waiting messages stay for a restart.
+        """End after this handler; the restart policy applies as for an exit in OTP, what waits stays for a restart.
 
         Raises:
             ValueError: another reason than "normal" or "stopped".
@@ -170,11 +171,10 @@ class GenServer:
         link(self._slot, ref)
 
 
-async def _continue(slot: Slot, argument: Any) -> None:
-    following: Continue | None = Continue(argument)
+async def run_continues(server: GenServer, following: Continue | None) -> None:
+    """Run `handle_continue` as long as it asks for another."""
     while following is not None:
-        assert slot.server is not None
-        following = await slot.server.handle_continue(following.argument)
+        following = await server.handle_continue(following.argument)
 
 
 def _marked(cls: type) -> list[tuple[str, tuple[type, ...]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import (
     CrashSummary,
@@ -14,16 +14,19 @@ from .errors import (
     ServerError,
     ServerKilled,
     ServerStopped,
+    StartIgnored,
     SupervisorError,
 )
 from .events import emit
 from .exits import KILLED, NORMAL, ExitReason
-from .gen_server import GenServer
+from .gen_server import GenServer, run_continues
+from .messages import Ignore
 from .serving import active, serve
 from .slot import NO_HANDLERS, SHUT, Ending, Slot
 from .supervisor_base import SupervisorBase
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
     from .messages import Continue
 
 KILL_GRACE_S = 0.25
@@ -36,7 +39,7 @@ def launch(slot: Slot) -> None:
     slot.crash = slot.ending = slot.refuse = slot.reason = slot.current = None
     slot.lived_from_s = None
     floor = slot.floor
-    slot.task = floor.loop.create_task(incarnation(slot))
+    slot.task = asyncio.Task(incarnation(slot), loop=floor.loop)  # not by a task factory, which might be eager
     floor.tasks[slot.task] = slot
     if floor.task_done is None:
         floor.task_done = partial(_task_done, floor.tasks)
@@ -45,31 +48,20 @@ def launch(slot: Slot) -> None:
 
 async def incarnation(slot: Slot) -> None:
     """Live once, then tell the parent why it ended."""
-    task = asyncio.current_task(slot.floor.loop)
-    assert task is not None
-    reason = NORMAL
+    task = slot.task
+    if task is None:
+        return
     try:
-        following = await active(slot, _open(slot))
-        _opened(slot)
-        if slot.server is not None:
-            if following is not None:
-                await active(slot, _continue(slot.server, following))
-            reason = await serve(slot)
-        elif slot.behaviour is not None:
-            reason = await slot.behaviour.live(slot)
-        else:
-            assert slot.spec.task is not None
-            await slot.spec.task()
+        reason = await _begin(slot) or await _work(slot)
     except asyncio.CancelledError as error:
         reason = _cancelled(slot, task, error)
-    except GeneratorExit:
-        raise
     except Exception as error:  # noqa: BLE001 - this is where a crash ends
         reason = ExitReason("crashed", error)
-    except BaseException as error:  # KeyboardInterrupt, SystemExit: nobody may wait when it leaves
-        reason = ExitReason("crashed", error)
-        slot.ending = Ending(reason, final=True)
-        end(slot, task, reason)
+    except BaseException as error:
+        if not isinstance(error, GeneratorExit):  # else the loop is gone, and nobody can wait any more
+            reason = ExitReason("crashed", error)
+            slot.ending = Ending(reason, final=True)
+            end(slot, task, reason)
         raise
     cancelled = reason is KILLED
     end(slot, task, await _close(slot, reason))
@@ -77,11 +69,44 @@ async def incarnation(slot: Slot) -> None:
         raise asyncio.CancelledError
 
 
-async def _open(slot: Slot) -> Continue | None:
+async def _begin(slot: Slot) -> ExitReason | None:
+    """Start the child; a reason when it does not want to run."""
+    following = await active(slot, _open(slot))
+    if isinstance(following, Ignore):
+        reason = ExitReason("normal", StartIgnored(f"child {slot.id!r} does not run: its init returned IGNORE"))
+        slot.ending = Ending(reason, final=True)
+        return reason
+    slot.first = False
+    slot.lived_from_s = slot.floor.clock.monotonic()
+    if slot.phase == "starting":
+        slot.phase = "running"
+    slot.resolve_start_waiters(None)
+    emit(slot.parent, "started", slot)
+    if following is not None and slot.server is not None:
+        await active(slot, run_continues(slot.server, following))
+    return None
+
+
+def _work(slot: Slot) -> Coroutine[Any, Any, ExitReason]:
+    """Return what the child does after its start."""
+    if slot.server is not None:
+        return serve(slot)
+    if slot.behaviour is not None:
+        return slot.behaviour.live(slot)
+    return _run_task(slot)
+
+
+async def _run_task(slot: Slot) -> ExitReason:
+    if slot.spec.task is not None:
+        await slot.spec.task()
+    return NORMAL
+
+
+async def _open(slot: Slot) -> Continue | Ignore | None:
     """Make the child and prepare it; nothing for a bare task."""
     if slot.spec.start is None:
         return None
-    made = slot.spec.start()
+    made: Any = slot.spec.start()
     if isinstance(made, SupervisorBase):
         slot.behaviour = made
         slot.kind = "supervisor"
@@ -91,24 +116,32 @@ async def _open(slot: Slot) -> Continue | None:
         message = f"child {slot.id!r}: start= must return a GenServer or a supervisor, not {type(made).__qualname__}"
         raise TypeError(message)
     made.attach(slot)
-    following = await made.init()
-    slot.server = made
-    slot.sync_handlers = made.sync_handlers()
+    following = await _within(slot, made.init())
+    if not isinstance(following, Ignore):
+        slot.server = made
+        slot.sync_handlers = made.sync_handlers()
     return following
 
 
-def _opened(slot: Slot) -> None:
-    slot.first = False
-    slot.lived_from_s = slot.floor.clock.monotonic()
-    if slot.phase == "starting":
-        slot.phase = "running"
-    slot.resolve_start_waiters(None)
-    emit(slot.parent, "started", slot)
+async def _within(slot: Slot, init: Coroutine[Any, Any, Continue | Ignore | None]) -> Continue | Ignore | None:
+    """Give `init` its time and no more."""
+    limit_s, task = slot.spec.init_timeout_s, slot.task
+    if limit_s is None or task is None:
+        return await init
+    late: list[bool] = []
 
+    def cut() -> None:
+        late.append(task.cancel())
 
-async def _continue(server: GenServer, following: Continue | None) -> None:
-    while following is not None:
-        following = await server.handle_continue(following.argument)
+    timer = slot.floor.clock.call_later(limit_s, cut)
+    try:
+        return await init
+    except asyncio.CancelledError:
+        if late and task.uncancel() == 0:
+            raise TimeoutError(f"init of child {slot.id!r} took longer than {limit_s} s") from None
+        raise
+    finally:
+        timer.cancel()
 
 
 def _cancelled(slot: Slot, task: asyncio.Task[None], error: asyncio.CancelledError) -> ExitReason:
@@ -142,7 +175,7 @@ async def _close(slot: Slot, reason: ExitReason) -> ExitReason:
 async def _terminate(slot: Slot, server: GenServer, reason: ExitReason) -> None:
     """Run `terminate` where a cancellation of the server's task does not reach it, only the deadline does."""
     floor = slot.floor
-    task = floor.loop.create_task(server.terminate(reason))
+    task = asyncio.Task(server.terminate(reason), loop=floor.loop)
     floor.tasks[task] = slot
     floor.active[task] = slot
     grace = floor.clock.call_later(KILL_GRACE_S, lambda: _cancel(task)) if slot.killing else None
@@ -222,8 +255,9 @@ def ended_error(slot: Slot, reason: ExitReason) -> ServerError:
     if reason.kind == "killed":
         return ServerKilled(f"server {slot.id!r} was killed")
     if reason.kind != "crashed":
+        if isinstance(reason.error, StartIgnored):
+            return StartIgnored(str(reason.error))
         return ServerStopped(f"server {slot.id!r} has ended ({reason.kind})")
-    assert reason.error is not None
     down: ServerError
     if isinstance(reason.error, InitFailed):
         down = InitFailed(str(reason.error))
@@ -233,7 +267,7 @@ def ended_error(slot: Slot, reason: ExitReason) -> ServerError:
         down.__cause__ = reason.error
     else:
         down = ServerDown(f"server {slot.id!r} crashed and is not coming back by itself")
-        down.__cause__ = CrashSummary.of(reason.error)
+        down.__cause__ = None if reason.error is None else CrashSummary.of(reason.error)
     return down
 
 
@@ -247,16 +281,16 @@ async def stop_slot(slot: Slot, ending: Ending, timeout_s: float | str | None) -
             slot.parent.child_ended(slot, ending.reason)
         return
     slot.ask_end(ending)
-    if timeout_s == "kill" or not await exit_within(slot, timeout_s):
+    if isinstance(timeout_s, str) or not await exit_within(slot, timeout_s):
         slot.kill()
         if not await exit_within(slot, KILL_GRACE_S):
             leak(slot)
 
 
-async def exit_within(slot: Slot, timeout_s: float | str | None) -> bool:
+async def exit_within(slot: Slot, timeout_s: float | None) -> bool:
+    """Wait for the end of the incarnation, at most `timeout_s` seconds (None: no limit); say whether it came."""
     if slot.task is None:
         return True
-    assert not isinstance(timeout_s, str)
     waiter: asyncio.Future[None] = slot.floor.loop.create_future()
     if slot.exit_waiters is None:
         slot.exit_waiters = []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import CrashSummary, Refusal, SupervisorError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from .gen_server import GenServer
     from .ref import ServerRef
     from .slot import Slot, TraceEvent
@@ -41,7 +42,7 @@ def statistics(ref: ServerRef) -> Statistics:
 
 
 def trace(ref: ServerRef, function: Callable[[TraceEvent], None] | None) -> None:
-    """Call `function` with a `TraceEvent` for each step of each user message; None ends it; one that raises is detached."""
+    """Call `function` with a `TraceEvent` for each step of a message; None ends it; one that raises is detached."""
     slot = ref.slot
     slot.floor.check(slot.id)
     slot.trace = function
@@ -60,6 +61,23 @@ async def get_state(ref: ServerRef, timeout_s: float | None = 5.0) -> Any:
         return None if slot.server is None else slot.server.get_state()
 
     return await _ask(ref, read, timeout_s)
+
+
+async def replace_state(ref: ServerRef, function: Callable[[Any], Any], timeout_s: float | None = 5.0) -> Any:
+    """Set the state to `function(state)`, between two messages, and return the new one (OTP: sys:replace_state).
+
+    Raises:
+        SystemCallFailed: a step raised; nothing was set.
+    """
+
+    def replace(slot: Slot) -> Any:
+        if slot.server is None:
+            raise SystemCallFailed(f"{slot.id!r} is not a GenServer: it has no state")
+        state = function(slot.server.get_state())
+        slot.server.set_state(state)
+        return state
+
+    return await _ask(ref, replace, timeout_s)
 
 
 async def suspend(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
@@ -115,7 +133,7 @@ async def _ask(ref: ServerRef, action: Callable[[Slot], Any], timeout_s: float |
             return await result if inspect.isawaitable(result) else result
         except Refusal:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the server's own code; its fault goes to who asked
             message = f"server {slot.id!r}: {CrashSummary.of(error)}"
             raise SystemCallFailed(message) from None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from contextvars import Context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from .errors import MailboxFull, ServerError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .reply import PendingReply
 
 CastItem = tuple[object, Context]

@@ -45,6 +45,21 @@ NO_REPLY: Final = NoReply()
 """Returned by a handler that took a `Deferred` and answers later."""
 
 
+@final
+class Ignore:
+    """The type of `IGNORE`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Show the constant's name."""
+        return "IGNORE"
+
+
+IGNORE: Final = Ignore()
+"""Returned by `init`: the child is not to run, and that is no fault (OTP: ignore)."""
+
+
 def handles(*types: type) -> Callable[[Method], Method]:
     """Make a method of a `GenServer` the handler of these message types (exact types first, then base classes).
 

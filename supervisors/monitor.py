@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import LinkedServerEnded
@@ -12,6 +11,8 @@ from .exits import STOPPED, ExitReason
 from .slot import Ending
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     from .ref import ServerRef
     from .slot import Slot
 
@@ -42,8 +43,7 @@ class Monitor:
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._over = False
         self._deliver = self._downs.append if deliver is None else deliver
-        if self._slot.phase == "ended":
-            assert self._slot.reason is not None
+        if self._slot.reason is not None:
             self._hear(self._slot.reason, restarting=False)
         else:
             self._slot.watch(self._hear)
@@ -96,7 +96,7 @@ class Monitor:
 
 
 def monitor(ref: ServerRef) -> Monitor:
-    """Watch `ref`: a `Down` for the end of each incarnation. On an ended server the Down comes at once (OTP: monitor)."""
+    """Watch `ref`: a `Down` for the end of each incarnation; at once when it has ended already (OTP: monitor)."""
     return Monitor(ref)
 
 
@@ -110,11 +110,9 @@ def monitor_into_mailbox(ref: ServerRef, slot: Slot) -> Monitor:
 def link(slot: Slot, ref: ServerRef) -> None:
     """Tie the current incarnations of `slot` and `ref` together."""
     other = ref.slot
-    if other.phase == "ended":
-        assert other.reason is not None
+    if other.reason is not None:
         _signal(slot, ref, other.reason)
         return
-    assert slot.ref is not None
     _follow(other, slot)
     _follow(slot, other)
 
@@ -126,7 +124,6 @@ def _follow(ending: Slot, follower: Slot) -> None:
         del restarting
         ending.unwatch(pass_on)
         follower.disown(forget)
-        assert ending.ref is not None
         _signal(follower, ending.ref, reason)
 
     def forget() -> None:

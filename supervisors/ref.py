@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import Hashable
 from contextvars import copy_context
 from threading import get_ident
 from time import perf_counter
@@ -20,6 +19,8 @@ from .serving import answer
 from .slot import INSIDE, OPEN, SHUT, Ending
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from .slot import Phase, Slot
 
 Reply = TypeVar("Reply")
@@ -63,10 +64,10 @@ class ServerRef:
     @overload
     def dispatch(self, message: object, timeout_s: float | None = 5.0) -> Any: ...
 
-    def dispatch(self, message: Any, timeout_s: float | None = 5.0) -> Any:
+    def dispatch(self, message: object, timeout_s: float | None = 5.0) -> Any:
         """Send a call, without suspending: run it now when nothing stands before it, else put it into the mailbox.
 
-        It runs now, in a copy of the caller's context, when the server is idle and nothing waits, the handler is sync and
+        It runs now, in a copy of the caller's context, when the server is idle, nothing waits, the handler is sync and
         the loop's fairness budget is not spent. Otherwise the mailbox holds it when this returns.
 
         Args:
@@ -114,21 +115,22 @@ class ServerRef:
     @overload
     async def call(self, message: object, timeout_s: float | None = 5.0) -> Any: ...
 
-    async def call(self, message: Any, timeout_s: float | None = 5.0) -> Any:
+    async def call(self, message: object, timeout_s: float | None = 5.0) -> Any:
         """Send a call and wait for its reply: `dispatch`, then `PendingReply.wait`.
 
         Args and errors as there; CallTimeout when the reply is late. Cancelled before the message has started, it is
         never run; one that has started completes.
         """
-        reply = self.dispatch(message, timeout_s)
+        reply: Any = self.dispatch(message, timeout_s)
         if type(reply) is not PendingReply:
             return reply
-        if reply.slot.floor.active:
-            return await reply.wait()
+        pending: PendingReply[Any] = reply
+        if pending.slot.floor.active:
+            return await pending.wait()
         try:  # as `wait` does, without one more coroutine
-            return await reply.future
+            return await pending.future
         except CancelledError:
-            reply.forget_in_queue()
+            pending.forget_in_queue()
             raise
 
     def cast(self, message: object) -> None:
@@ -151,7 +153,9 @@ class ServerRef:
         if slot.waker is not None or slot.door != SHUT:
             slot.wake()
 
-    async def stop(self, reason: Literal["stopped", "normal"] = "stopped", timeout_s: float | None = 5.0, *, drain: bool = False) -> None:
+    async def stop(
+        self, reason: Literal["stopped", "normal"] = "stopped", timeout_s: float | None = 5.0, *, drain: bool = False
+    ) -> None:
         """End the server for good, whatever its restart kind: after the running message, before any queued one.
 
         Args:

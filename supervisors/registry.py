@@ -35,7 +35,7 @@ class Registry:
             return
         if known is not None:
             message = f"name {name!r} belongs to server {known.id!r}"
-            raise AlreadyRegistered(message)
+            raise AlreadyRegistered(message, known)
         hear = partial(self._hear, name, ref)
         self._entries[name] = (ref, hear)
         ref.slot.watch(hear)

@@ -11,9 +11,9 @@ from .deadlock import waiting
 from .errors import AlreadyReplied, CallTimeout, DeadlockError
 
 if TYPE_CHECKING:
-    from contextvars import Context
+    from contextvars import Context  # noqa: TC004 - the fields are never decoded
 
-    from .slot import Slot
+    from .slot import Slot  # noqa: TC004
 
 Reply = TypeVar("Reply")
 
@@ -23,7 +23,7 @@ FORGOTTEN: Final = 2
 
 
 class PendingReply(Struct, Generic[Reply], eq=False):
-    """A message in a mailbox together with its caller. Made by `ServerRef.dispatch`; await `wait()` or `wait_keeping()`.
+    """A message in a mailbox together with its caller, made by `dispatch`; await `wait()` or `wait_keeping()`.
 
     (A msgspec Struct because one is made for every queued call: a fifth of the time of a plain class.)
     """

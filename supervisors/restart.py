@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from .exits import ExitReason
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .exits import ExitReason
 
 RestartKind = Literal["permanent", "transient", "temporary"]
 
@@ -16,8 +18,8 @@ RestartKind = Literal["permanent", "transient", "temporary"]
 class Intensity:
     """How many restarts a child gets before its supervisor gives up on it.
 
-    Restarts are counted since the child last lived `max_seconds` in one piece; time spent in backoff does not count, so a
-    growing backoff cannot hide an always failing child. (OTP: supervisor, intensity and period; here per child.)
+    Restarts are counted since the child last lived `max_seconds` in one piece; time spent in backoff does not count, so
+    a growing backoff cannot hide an always failing child. (OTP: supervisor, intensity and period; here per child.)
     """
 
     max_restarts: int = 3
@@ -32,7 +34,7 @@ class Intensity:
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait before the n-th restart in a row: `initial_s * factor ** (n - 1)`, at most `max_s`, spread by +- `jitter`."""
+    """The delay before restart n in a row: `initial_s * factor ** (n - 1)`, at most `max_s`, spread by +- `jitter`."""
 
     initial_s: float = 0.01
     factor: float = 2.0

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import types
-from collections import deque
-from collections.abc import Coroutine, Generator
-from contextvars import Context
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +14,10 @@ from .reply import CASTING, QUEUED, STARTED, PendingReply
 from .slot import NO_HANDLERS, OPEN, Slot, TraceEvent
 
 if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Coroutine, Generator
+    from contextvars import Context
+
     from .mailbox import CastItem
 
     Item = CastItem | PendingReply[Any]
@@ -66,8 +66,8 @@ async def attend(slot: Slot) -> ExitReason | None:
     return None
 
 
-def drain(slot: Slot, user: deque[Item]) -> Item | None:
-    """Run waiting messages with sync handlers; stop at one that needs `run_one` (returned), at an interrupt or spent."""
+def drain(slot: Slot, user: deque[Item]) -> Item | None:  # noqa: C901, PLR0912 - the hot loop, a call costs
+    """Run waiting messages with sync handlers; stop at one for `run_one` (returned), at an interrupt or spent."""
     budget = slot.floor.budget
     stack = slot.floor.stack
     server = slot.server
@@ -104,6 +104,7 @@ def drain(slot: Slot, user: deque[Item]) -> Item | None:
                         answer(slot, item, reply)
                     else:
                         item.future.set_result(reply)
+                        slot.floor.deadlines.fresh.discard(item)
             else:
                 slot.mailbox.abandoned -= 1
                 continue
@@ -135,14 +136,13 @@ async def run_one(slot: Slot, item: Item) -> None:
         item.state = STARTED
     else:
         (message, context), pending = item, None
-    server = slot.server
-    assert server is not None
-    handler = server.find_handler(type(message))
+    kind: Any = type(slot.server)
+    handler = kind.find_handler(type(message))
     if handler is None:
         if pending is not None:
             pending.fail(UnknownMessage(f"server {slot.id!r} has no handler for {type(message).__qualname__}"))
             return
-        handler = type(server).handle_info
+        handler = kind.handle_info
     slot.current = CASTING if pending is None else pending
     traced(slot, "received", message)
     started_s = perf_counter()
@@ -196,8 +196,9 @@ async def run_control(slot: Slot, pending: PendingReply[Any]) -> None:
 
 async def active(slot: Slot, work: Any) -> Any:
     """Await `work` as something that may wait for other servers, so that circles are found."""
-    task = asyncio.current_task(slot.floor.loop)
-    assert task is not None
+    task = slot.task
+    if task is None:  # leaked and ended: nobody waits for it
+        return await work
     slot.floor.active[task] = slot
     try:
         return await work

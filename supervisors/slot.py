@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextvars import copy_context
 from threading import get_ident
@@ -11,14 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from .checks import check_timeout
 from .deadlines import EXACT_BELOW_S
 from .errors import DeadlockError, ServerError, ServerKilled, ServerStopped
-from .exits import ExitReason
 from .fairness import WAKES_PER_TURN
 from .mailbox import Mailbox
 from .reply import CASTING, STARTED, PendingReply
 
 if TYPE_CHECKING:
+    import asyncio
+
     from .child_spec import ChildSpec
     from .clock import TimerHandle
+    from .exits import ExitReason
     from .floor import Floor
     from .gen_server import GenServer
     from .ref import ServerRef
@@ -100,14 +101,15 @@ class Slot:
         "watchers",
     )
 
-    def __init__(self, spec: ChildSpec, floor: Floor, parent: SupervisorBase | None) -> None:
+    def __init__(
+        self, spec: ChildSpec, floor: Floor, parent: SupervisorBase | None, make_ref: Callable[[Slot], ServerRef]
+    ) -> None:
         """Make an empty place; `launch` starts its first incarnation."""
         self.id = spec.id
         self.spec = spec
         self.floor = floor
         self.parent = parent
         self.mailbox = Mailbox(spec.mailbox, floor.spare)
-        self.ref: ServerRef | None = None
         self.phase: Phase = "starting"
         self.door = SHUT
         self.kind: Literal["worker", "supervisor"] = "worker"
@@ -139,6 +141,7 @@ class Slot:
         self.handler_time_s = 0.0
         self.crashes = 0
         self.restarts = 0
+        self.ref = make_ref(self)
 
     # -- messages in ------------------------------------------------------------------------------------------------
 
@@ -167,7 +170,7 @@ class Slot:
         if timeout_s is not None:
             deadlines = floor.deadlines
             if deadlines.ticking and timeout_s >= EXACT_BELOW_S:
-                deadlines.fresh.append(pending)
+                deadlines.fresh.add(pending)
             else:
                 deadlines.add(pending, timeout_s)
         if self.waker is not None or self.door != SHUT:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from .child_spec import ChildSpec
-from .errors import ChildExists, ServerError
+from .errors import ChildExists, ServerError, StartIgnored
 from .exits import PARENT, ExitReason
 from .incarnation import launch, stop_slot
 from .slot import Ending, Slot
 from .tree import Tree, check_spec
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from .child_spec import ChildSpec
     from .clock import Clock
     from .events import OnEvent
     from .ref import ServerRef
@@ -75,6 +76,7 @@ class Supervisor(Tree):
         Raises:
             ChildExists: the id is taken.
             InitFailed: its init raised; the child is not added.
+            StartIgnored: its init returned IGNORE; the spec stays, unless it is temporary.
             NotStarted: the supervisor does not run.
         """
         check_spec(spec)
@@ -84,6 +86,8 @@ class Supervisor(Tree):
         slot = self._new_slot(spec)
         try:
             return await self._start_slot(slot)
+        except StartIgnored:
+            raise
         except ServerError:
             if slot.first and self._slots.get(spec.id) is slot:
                 self._forget(spec.id)
@@ -148,7 +152,8 @@ class Supervisor(Tree):
                 self._slots[spec.id] = child
             else:
                 child = self._new_slot(spec)
-            await self._start_slot(child)
+            with suppress(StartIgnored):
+                await self._start_slot(child)
 
     async def close(self, slot: Slot) -> None:
         """Stop the children in reverse order; a cancellation meanwhile kills those that are left."""
@@ -172,8 +177,7 @@ class Supervisor(Tree):
             super()._restart(slot, delay_s)
             return
         self._work.append(partial(self._restart_group, slot, delay_s))
-        assert self.slot is not None
-        self.slot.wake()
+        self._own().wake()
 
     async def _restart_group(self, origin: Slot, delay_s: float) -> None:
         """Stop the origin's group in reverse order, wait, start it in order; what is queued in it stays queued."""
@@ -203,12 +207,11 @@ class Supervisor(Tree):
         return slot.task is not None
 
     def _ends(self) -> bool:
-        return self._fault is not None or self._closing or self.slot is None or self.slot.ending is not None
+        return self._fault is not None or self._closing or self._own().ending is not None
 
     async def _pause(self, delay_s: float) -> None:
         """Wait for the backoff, or for the supervisor's own end."""
-        own = self.slot
-        assert own is not None
+        own = self._own()
         due_s = own.floor.clock.monotonic() + delay_s
         timer = own.floor.clock.call_later(delay_s, own.wake)
         while own.floor.clock.monotonic() < due_s and not self._ends():

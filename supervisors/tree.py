@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
@@ -22,6 +21,7 @@ from .slot import Ending, Phase, Slot
 from .supervisor_base import SupervisorBase
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable
     from types import TracebackType
 
     from .clock import Clock
@@ -85,9 +85,7 @@ class Tree(SupervisorBase):
         self._refuse_running()
         logger()
         spec = ChildSpec(self._name, start=lambda: self, restart="temporary", shutdown_s=None)
-        slot = Slot(spec, Floor.current(self._clock), None)
-        slot.ref = ServerRef(slot)
-        self.slot = slot
+        slot = self.slot = Slot(spec, Floor.current(self._clock), None, ServerRef)
         launch(slot)
         await slot.start_waiter()
 
@@ -148,17 +146,11 @@ class Tree(SupervisorBase):
         Raises:
             ChildNotFound: there is none with this id.
         """
-        ref = self._find(child_id).ref
-        assert ref is not None
-        return ref
+        return self._find(child_id).ref
 
     def which_children(self) -> list[ChildInfo]:
         """List the children in the order of their start."""
-        return [
-            ChildInfo(slot.id, slot.ref, slot.kind, slot.spec.restart, slot.phase)
-            for slot in self._slots.values()
-            if slot.ref is not None
-        ]
+        return [ChildInfo(slot.id, slot.ref, slot.kind, slot.spec.restart, slot.phase) for slot in self._slots.values()]
 
     def count_children(self) -> ChildCounts:
         """Count the children."""
@@ -188,9 +180,7 @@ class Tree(SupervisorBase):
         return slot
 
     def _new_slot(self, spec: ChildSpec) -> Slot:
-        assert self.slot is not None
-        slot = Slot(spec, self.slot.floor, self)
-        slot.ref = ServerRef(slot)
+        slot = Slot(spec, self._own().floor, self, ServerRef)
         self._slots[spec.id] = slot
         return slot
 
@@ -201,15 +191,21 @@ class Tree(SupervisorBase):
         launch(slot)
         with waiting(slot):
             await slot.start_waiter()
-        assert slot.ref is not None
         return slot.ref
 
-    def _refuse_stopped(self) -> Slot:
-        if self.slot is None or not self.alive:
-            message = f"supervisor {self._name!r} is not running: start it, or wait for its restart"
-            raise NotStarted(message)
-        self.slot.floor.check(self.slot.id)
+    def _own(self) -> Slot:
+        """Return the supervisor's own place, which it has from its first start on."""
+        if self.slot is None:
+            msg = f"supervisor {self._name!r} is not running: start it, or put it into a tree"
+            raise NotStarted(msg)
         return self.slot
+
+    def _refuse_stopped(self) -> None:
+        own = self._own()
+        own.floor.check(own.id)
+        if not self.alive:
+            msg = f"supervisor {self._name!r} is not running: it has ended, or waits for its restart"
+            raise NotStarted(msg)
 
     def _refuse_running(self) -> None:
         if self.slot is not None and self.slot.task is not None:
@@ -289,8 +285,7 @@ class Tree(SupervisorBase):
 
     def _exhausted(self, slot: Slot, reason: ExitReason) -> None:
         """Escalate: end the supervisor; its parent decides."""
-        own = self.slot
-        assert own is not None
+        own = self._own()
         self._fault = RestartsExhausted(
             f"child {slot.id!r} of supervisor {self._name!r} crashed after {slot.attempt} restarts in a row"
         )
