@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 
     from .frames import Frame
     from .state import State
+    from .table import Table
 
 
 class _Misfit(Exception):
     """Why a record does not fit."""
 
 
-def apply(state: State, event: AnyEvent, seq: int, at_us: int) -> Any:  # noqa: ANN401 - each command has its own reply
+def apply(state: State, event: AnyEvent, seq: int, at_us: int) -> Any:
     """Change `state` by `event`, which is record `seq` made at `at_us` (microseconds since the epoch, UTC).
 
     Returns the reply of the command that decided it. Raises `ReplayError` when the record does not fit the state; then
@@ -64,40 +65,45 @@ def _created(state: State, event: Created, at_us: int) -> None:
 
 
 def _pushed(state: State, event: Pushed, at_us: int) -> Frame:
-    new_branch, branch = event.new_branch, event.branch
+    frame_id, branch, new_branch = event.id, event.branch, event.new_branch
     if new_branch is not None:
         _check_free(state, new_branch)
     elif branch is not None:
         _check_branch(state, branch)
-    if event.id < state.next_id:
-        raise _Misfit(f"the id {event.id} of its frame is not new")
-    parent = None
-    if event.parent is not None and (parent := state.table.get(event.parent)) is None:
+    if frame_id < state.next_id:
+        raise _Misfit(f"the id {frame_id} of its frame is not new")
+    table, parent = state.table, None
+    if event.parent is not None and (parent := table.get(event.parent)) is None:
         raise _Misfit(f"there is no frame {event.parent}")
     frame = frame_on(parent, event, at_us)
-    _add(state, frame)
-    if new_branch is None:
-        _move(state, branch, frame.id)
+    _add(state, table, frame)
+    if new_branch is not None:
+        _make_branch(state, new_branch, frame_id, attach=event.attach)
+    elif branch is not None:
+        _move(state, branch, frame_id)
     else:
-        _make_branch(state, new_branch, frame.id, attach=event.attach)
+        state.head = frame_id
+        if state.attached is not None:
+            state.branches[state.attached] = frame_id
     return frame
 
 
-def _add(state: State, frame: Frame) -> None:
-    frames = state.table.frames
+def _add(state: State, table: Table, frame: Frame) -> None:
+    frames = table.frames
     if frame.id == len(frames):
         frames.append(frame)
     else:
-        state.table.add(frame)
+        table.add(frame)
     state.next_id = frame.id + 1
     if frame.given_turns:
         state.calls.add(frame.id, frame.given_turns)
 
 
 def _popped(state: State, event: Popped, _at_us: int) -> list[Frame]:
+    head = state.head
     if event.branch is not None:
         _check_branch(state, event.branch)
-    head = state.head_of(event.branch)
+        head = state.branches[event.branch]
     if head != event.head:
         raise _Misfit(f"the head is {head}, not {event.head}")
     try:
@@ -176,7 +182,11 @@ def _history_copied(state: State, event: HistoryCopied, _at_us: int) -> None:
         next_id = frame_id + 1
     for copied in event.frames:
         parent = copied.frame.parent
-        _add(state, frame_on(None if parent is None else _existing(state, parent), copied.frame, copied.at_us))
+        _add(
+            state,
+            state.table,
+            frame_on(None if parent is None else _existing(state, parent), copied.frame, copied.at_us),
+        )
 
 
 def _history_sealed(state: State, event: HistorySealed, _at_us: int) -> None:

@@ -58,16 +58,17 @@ def decide(state: State, command: Command) -> Decision:
     head = state.head if command.on is None else state.head_of(command.on)
     if command.expect_head is not None:
         _check_head(command.expect_head, head)
-    decider = _DECIDERS.get(type(command))
-    if decider is None:
-        raise TypeError(f"{type(command).__name__} is not a command of a session")
+    try:
+        decider = _DECIDERS[type(command)]
+    except KeyError:
+        raise TypeError(f"{type(command).__name__} is not a command of a session") from None
     event = decider(state, command, head)
     if type(event) is Pushed:
         weight = weight_of(event)
         if weight > SURELY_FITS:
             check_size(event)
         return event, weight
-    return event if isinstance(event, Repeat) else (event, SMALL)
+    return event if type(event) is Repeat else (event, SMALL)
 
 
 def _decide_once(state: State, command: Command, key: str) -> Decision:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import msgspec
 
@@ -35,6 +35,7 @@ class KeyEntry(msgspec.Struct, frozen=True, gc=False):
     answer: Answer
 
 
+@final
 class Repeat(msgspec.Struct, frozen=True):
     """The command was carried out before; there is nothing to apply or append."""
 

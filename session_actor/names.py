@@ -18,6 +18,8 @@ NAME_LIMIT: Final = 512
 
 def check_name(name: object, what: str) -> str:
     """`name` itself, a non-empty str of at most 512 characters, or `InvalidArgument` that calls it `what`."""
+    if type(name) is str and 0 < len(name) <= NAME_LIMIT:
+        return name
     if not isinstance(name, str):
         raise InvalidArgument(what, f"must be a str, got {type(name).__name__}")
     if not name:
@@ -27,11 +29,11 @@ def check_name(name: object, what: str) -> str:
     return str.__str__(name)
 
 
-def branch_name(frame_id: int, *taken: Container[str]) -> str:
+def branch_name(frame_id: int, branches: Container[str], checkpoints: Container[str]) -> str:
     """The name of a branch that nobody named: `b7` at frame 7, `b7-2`, `b7-3` … when that is taken."""
     name = wanted = f"b{frame_id}"
     number = 1
-    while any(name in names for names in taken):
+    while name in branches or name in checkpoints:
         number += 1
         name = f"{wanted}-{number}"
     return name

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from . import content
 from .blocks import Text, ToolResult
@@ -19,6 +17,8 @@ from .names import branch_name, check_name
 from .results import bind_results
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .commands import AddAssistant, AddToolResult, AddUser, Configure, Fork, HoldCall, Push
     from .state import State
 
@@ -30,8 +30,14 @@ def push(state: State, command: Push, head: int | None) -> Pushed:
     return _given(state, command, head, command.on)
 
 
-def _given(
-    state: State, command: Push | Fork, parent: int | None, branch: str | None = None, new_branch: str | None = None
+def _given(  # noqa: PLR0917 - by place, because this is the hot path
+    state: State,
+    command: Push | Fork,
+    parent: int | None,
+    branch: str | None = None,
+    new_branch: str | None = None,
+    attach: bool = True,  # noqa: FBT001, FBT002 - the same
+    forked_from: int | None = None,
 ) -> Pushed:
     """What push and fork have in common. What is plainly right is not checked by a call: this is the hot path."""
     user_input, assistant_output, turns = command.user_input, command.assistant_output, command.turns
@@ -49,6 +55,8 @@ def _given(
         pinned if pinned is False else checked(content.flag, pinned, "pinned"),
         branch,
         new_branch,
+        attach,
+        forked_from,
     )
 
 
@@ -119,12 +127,24 @@ def fork(state: State, command: Fork, head: int | None) -> Pushed | Branched:
     name = None if command.branch is None else check_new_name(state, command.branch, "branch")
     if source is None:
         raise EmptyStack("fork")
-    attach = checked(content.flag, command.attach, "attach") and command.on is None
-    new = _given(state, command, source)
-    if new == Pushed(new.id, source):
+    attach = command.attach if command.attach is True else checked(content.flag, command.attach, "attach")
+    attach = attach and command.on is None
+    if not _pushes(command):
         return Branched(name or branch_name(source, state.branches, state.checkpoints), source, attach)
-    name = name or branch_name(new.id, state.branches, state.checkpoints)
-    return msgspec.structs.replace(new, new_branch=name, attach=attach, forked_from=source)
+    name = name or branch_name(state.next_id, state.branches, state.checkpoints)
+    return _given(state, command, source, None, name, attach, source)
+
+
+def _pushes(command: Fork) -> bool:
+    """Whether any field asks for a new frame; a value that is none of its kind does, and is refused then."""
+    return (
+        command.user_input != ""
+        or command.assistant_output != ""
+        or command.turns is not None
+        or command.pinned is not False
+        or command.assumptions not in _EMPTY
+        or command.decisions not in _EMPTY
+    )
 
 
 def _pushed(
@@ -159,4 +179,5 @@ def _branch_when_detached(state: State, on: str | None) -> str | None:
     return branch_name(state.next_id, state.branches, state.checkpoints)
 
 
-_NONE: tuple[str, ...] = ()
+_NONE: Final[tuple[str, ...]] = ()
+_EMPTY: Final[tuple[Sequence[str], ...]] = ((), [])

@@ -41,7 +41,9 @@ class Table:
         frames = self.frames
         found: list[Frame] = []
         at = head
-        while at is not None and len(found) != limit:
+        left = -1 if limit is None else limit
+        while at is not None and left:
+            left -= 1
             frame = frames[at]
             if frame is None:
                 raise LookupError(at)
