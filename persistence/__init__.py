@@ -1,4 +1,4 @@
-"""Records on disk: a shared log, a journal per session, a catalog, recovery. Knows nothing of sessions but their ids."""
+"""Records on disk: a shared log, a journal per session, a catalog, recovery. It knows sessions by their ids alone."""
 
 from __future__ import annotations
 

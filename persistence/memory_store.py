@@ -153,7 +153,8 @@ class MemoryStore:
         kept = self._kept(lease)
         kept.end_lease()
         del self._sessions[lease.session]
-        self._deleted.add(lease.session)
+        if kept.entries:
+            self._deleted.add(lease.session)
 
     async def sessions(self, prefix: str = "") -> AsyncIterator[SessionInfo]:
         """As `Store.sessions`; `size_bytes` is 0."""

@@ -219,9 +219,9 @@ def parse_time(text: str) -> int:
 
 @lru_cache(maxsize=64)
 def _second_of(text: str) -> int:
+    if not _SECOND.fullmatch(text):
+        raise LineDamaged("its time is not a time of this format")
     try:
-        if not _SECOND.fullmatch(text):
-            raise ValueError(text)
         return (datetime.fromisoformat(text).replace(tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
     except ValueError:
         raise LineDamaged("its time does not exist") from None

@@ -1,0 +1,106 @@
+"""The suite of `conformance` and the model of `conformance_model`, run for every store."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import shutil
+from pathlib import Path
+
+import pytest
+
+from session_actor.persistence import LEVELS, MemoryStore
+from session_actor.persistence.file_store import FileStore
+
+from .conformance import NewStore, StoreConformance
+from .conformance_model import check_against_model
+
+
+class TestMemoryStore(StoreConformance):
+    levels = LEVELS[:1]
+
+    @pytest.fixture
+    def new_store(self) -> NewStore:
+        store = MemoryStore()
+        return lambda: store
+
+
+class TestFileStore(StoreConformance):
+    @pytest.fixture
+    def new_store(self, tmp_path) -> NewStore:
+        return lambda: FileStore(tmp_path / "store")
+
+
+class TestFileStoreWithoutWorkers(TestFileStore):
+    working = False
+
+
+class TestFileStoreWithSmallSegments(StoreConformance):
+    """Every few records the log goes on in another file, and the cut moves what is old."""
+
+    @pytest.fixture
+    def new_store(self, tmp_path) -> NewStore:
+        return lambda: FileStore(tmp_path / "store", segment_bytes=4096, sync_interval_s=0.01)
+
+
+class MemoryHome:
+    levels = LEVELS[:1]
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+
+    def new_store(self) -> MemoryStore:
+        return self.store
+
+    def crash(self, store: MemoryStore) -> None:
+        return None
+
+
+class FileHome:
+    """A directory; a crash goes on with a copy of it, made while the store is open, as a killed process leaves it."""
+
+    levels = LEVELS[1:]
+
+    def __init__(self, roots, segment_bytes: int) -> None:
+        self.roots = roots
+        self.segment_bytes = segment_bytes
+        self.root = next(roots)
+
+    def new_store(self) -> FileStore:
+        return FileStore(self.root, segment_bytes=self.segment_bytes, sync_interval_s=0.01)
+
+    async def crash(self, store: FileStore) -> None:
+        copy = next(self.roots)
+        while not copied_at_one_moment(self.root, copy):
+            await asyncio.sleep(0.001)
+        await store.close()
+        self.root = copy
+
+
+def copied_at_one_moment(root: str, copy: str) -> bool:
+    """Copy a directory; False, and no copy, when a thread changed it meanwhile."""
+    try:
+        before = state(root)
+        shutil.copytree(root, copy)
+        if state(root) == before:
+            return True
+    except (FileNotFoundError, shutil.Error):
+        pass
+    shutil.rmtree(copy, ignore_errors=True)
+    return False
+
+
+def state(root: str) -> list[tuple[str, int, int]]:
+    """Names, sizes and times of all files."""
+    files = sorted(path for path in Path(root).rglob("*") if path.is_file())
+    return [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+
+
+def test_the_memory_store_does_what_the_model_does():
+    check_against_model(MemoryHome, examples=15, steps=30)
+
+
+@pytest.mark.parametrize("segment_bytes", [2048, 8 * 1024 * 1024])
+def test_the_file_store_does_what_the_model_does(tmp_path, segment_bytes):
+    roots = (tmp_path / str(number) for number in itertools.count())
+    check_against_model(lambda: FileHome(roots, segment_bytes), examples=12, steps=30)
