@@ -27,6 +27,7 @@ from .supervisor_base import SupervisorBase
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+
     from .messages import Continue
 
 KILL_GRACE_S = 0.25
