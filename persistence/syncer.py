@@ -171,7 +171,7 @@ class Syncer:
         self._settling.extend(self._in_sync)
         self._in_sync = []
         self._settle()
-        if len(marks) > 1 or (self._log.sealed and marks[0][0] is not self._log.current):
+        if self._log.sealed:
             self._on_sealed()
         if self._goal or self.waiters:
             self.want()

@@ -1,0 +1,348 @@
+"""The file store as a whole: its directory, its lock, deletion, damage of the catalog, forks, many sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from session_actor.persistence import (
+    CatalogCorrupt,
+    Fenced,
+    FileStore,
+    NetworkFileSystem,
+    NotDurable,
+    SessionTombstoned,
+    StoreClosed,
+    StoreCorrupt,
+    StoreLocked,
+    StoreVersionTooNew,
+)
+from session_actor.persistence.record import close_line
+
+from .conformance import listed, opened, said, say
+from .disks import TroubledDisk
+from .test_writer import until
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    return tmp_path / "store"
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+async def some(root: Path) -> None:
+    """A closed store with one session of one record."""
+    async with opened(FileStore(root), working=False) as store:
+        say(store, await store.acquire("user-42", create=True), "first")
+
+
+# --- the directory ----------------------------------------------------------------------------------------------------
+
+
+async def test_only_this_user_can_read_what_is_stored(root):
+    old = os.umask(0)
+    try:
+        async with opened(FileStore(root / "deep", segment_bytes=2000), working=False) as store:
+            lease = await store.acquire("user-42", create=True)
+            for number in range(30):
+                say(store, lease, f"{number} {'x' * 100}")
+                await store.flush("synced")
+            await store._engine.cutter.cut()
+            paths = [root / "deep", *(root / "deep").rglob("*")]
+    finally:
+        os.umask(old)
+    modes = {path.stat().st_mode & 0o777 for path in paths if path.is_dir()}
+    assert modes == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in paths if path.is_file()} == {0o600}
+    names = {path.name for path in (root / "deep").iterdir()}
+    assert {"FORMAT", "LOCK", "catalog.db", "log", "journals"} <= names
+
+
+async def test_what_was_preallocated_is_given_back_at_close(root):
+    await some(root)
+    (segment,) = (root / "log").iterdir()
+    assert segment.stat().st_size < 1000
+
+
+async def test_opening_and_closing_an_untouched_store_changes_nothing(root):
+    await some(root)
+    before = files(root)
+    async with opened(FileStore(root), working=False) as store:
+        assert await listed(store) == ["user-42"]
+    assert files(root) == before
+
+
+async def test_a_store_of_a_newer_format_is_refused_and_left_as_it_is(root):
+    await some(root)
+    line, _ = close_line(b'{"format":"session-actor-store","version":2')
+    (root / "FORMAT").write_bytes(line)
+    before = files(root)
+    with pytest.raises(StoreVersionTooNew, match="version 2"):
+        await FileStore(root).open()
+    assert files(root) == before
+
+
+@pytest.mark.parametrize("content", [b"", b"something else\n", b'{"format":"session-actor-store","version":1}\n'])
+async def test_a_damaged_format_file_is_refused(root, content):
+    await some(root)
+    (root / "FORMAT").write_bytes(content)
+    with pytest.raises(StoreCorrupt, match="FORMAT"):
+        await FileStore(root).open()
+
+
+async def test_a_store_that_lost_its_format_or_its_catalog_is_refused_and_not_made_anew(root):
+    await some(root)
+    (root / "FORMAT").rename(root / "elsewhere")
+    with pytest.raises(StoreCorrupt, match="it is missing"):
+        await FileStore(root).open()
+    (root / "elsewhere").rename(root / "FORMAT")
+    (root / "catalog.db").unlink()
+    with pytest.raises(CatalogCorrupt):
+        await FileStore(root).open()
+    assert not (root / "catalog.db").exists()
+
+
+async def test_a_directory_on_a_network_file_system_is_refused_unless_asked_for(root, monkeypatch):
+    monkeypatch.setattr("session_actor.persistence.lock.file_system_of", lambda _: "nfs4")
+    with pytest.raises(NetworkFileSystem, match="nfs4"):
+        await FileStore(root).open()
+    async with opened(FileStore(root, allow_network_fs=True), working=False) as store:
+        assert await listed(store) == []
+
+
+# --- one process ------------------------------------------------------------------------------------------------------
+
+OTHER = """
+import asyncio, sys
+from session_actor.persistence import FileStore, StoreLocked
+
+async def main():
+    try:
+        await FileStore(sys.argv[1], lock_timeout_s=float(sys.argv[2])).open()
+    except StoreLocked as error:
+        print("locked by", error.pid)
+    else:
+        print("opened")
+
+asyncio.run(main())
+"""
+
+
+async def other_process(root: Path, timeout_s: float) -> str:
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", OTHER, str(root), str(timeout_s), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await child.communicate()
+    return out.decode().strip()
+
+
+async def test_a_second_process_is_told_at_once_who_has_the_store(root):
+    async with opened(FileStore(root), working=False):
+        assert await other_process(root, 0) == f"locked by {os.getpid()}"
+    assert await other_process(root, 0) == "opened"
+
+
+async def test_a_second_process_may_wait_until_the_first_lets_go(root):
+    store = FileStore(root)
+    await store.open()
+    waiting = asyncio.ensure_future(other_process(root, 20))
+    await asyncio.sleep(0.3)
+    assert not waiting.done()
+    await store.close()
+    assert await waiting == "opened"
+
+
+async def test_two_stores_of_one_process_do_not_share_a_directory(root):
+    async with opened(FileStore(root), working=False) as store:
+        with pytest.raises(StoreLocked):
+            await FileStore(root).open()
+        lease = await store.acquire("a", create=True)
+        say(store, lease, "still there")
+        await store.flush("synced")
+
+
+async def test_a_failed_open_leaves_the_store_free_for_another(root):
+    disk = TroubledDisk()
+    disk.errors["rename"] = errno.EIO
+    with pytest.raises(OSError, match="asked to fail"):
+        await FileStore(root, disk=disk).open()
+    await some(root)
+
+
+async def test_a_cancelled_open_leaves_the_store_free_for_another(root):
+    await some(root)
+    disk = TroubledDisk()
+    gate = disk.hold("list")
+    opening = asyncio.ensure_future(FileStore(root, disk=disk).open())
+    await until(disk.entered["list"].is_set)
+    asyncio.get_running_loop().call_soon(gate.set)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    async with opened(FileStore(root), working=False) as store:
+        assert await listed(store) == ["user-42"]
+
+
+FORKING = """
+import asyncio, os, sys, warnings
+from session_actor.persistence import FileStore, StoreClosed
+warnings.simplefilter("ignore")
+
+async def main():
+    store = FileStore(sys.argv[1])
+    await store.open()
+    lease = await store.acquire("parent", create=True)
+    store.append(lease, 1, 1, "said", b'{"text":"before"}', 10)
+    await store.flush("synced")
+    child = os.fork()
+    if child == 0:
+        try:
+            store.admit("async")
+        except StoreClosed:
+            pass
+        else:
+            os._exit(1)
+        try:
+            store.append(lease, 2, 1, "said", b'{"text":"child"}', 10)
+        except Exception:
+            os._exit(0)
+        os._exit(2)
+    _, status = os.waitpid(child, 0)
+    print("child", os.waitstatus_to_exitcode(status))
+    store.append(lease, 2, 1, "said", b'{"text":"after"}', 10)
+    await store.flush("synced")
+    try:
+        await FileStore(sys.argv[1]).open()
+    except Exception as error:
+        print(type(error).__name__)
+    await store.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_forked_child_neither_writes_nor_frees_the_lock(root):
+    done = subprocess.run(  # noqa: ASYNC221
+        [sys.executable, "-c", FORKING, str(root)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["child", "0", "StoreLocked"]
+    async with opened(FileStore(root), working=False) as store:
+        assert await said_raw(store, "parent") == [b'{"text":"before"}', b'{"text":"after"}']
+
+
+async def said_raw(store: FileStore, session: str) -> list[bytes]:
+    loaded = await store.load(await store.acquire(session, create=False))
+    return [bytes(record.data) for record in loaded.records]
+
+
+# --- deletion ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_session_is_deleted_with_its_queued_records(root):
+    async with opened(FileStore(root), working=False) as store:
+        gone = await store.acquire("gone", create=True)
+        kept = await store.acquire("kept", create=True)
+        say(store, gone, *(str(number) for number in range(500)))
+        say(store, kept, "kept")
+        await store.delete(gone)
+        assert store.synced_position == 502
+        with pytest.raises(SessionTombstoned):
+            await store.acquire("gone", create=False)
+    async with opened(FileStore(root), working=False) as store:
+        assert await listed(store) == ["kept"]
+        with pytest.raises(SessionTombstoned):
+            await store.acquire("gone", create=False)
+
+
+async def test_the_files_of_a_deleted_session_are_removed(root):
+    async with opened(FileStore(root, segment_bytes=2000)) as store:
+        lease = await store.acquire("gone", create=True)
+        for number in range(30):
+            say(store, lease, f"{number} {'x' * 100}")
+            await store.flush("synced")
+        await until(lambda: store.health().live_segments == 1)
+        assert len(list((root / "journals").glob("*/*"))) == 1
+        await store.delete(lease)
+        assert list((root / "journals").glob("*/*")) == []
+        again = await store.acquire("gone", create=True)
+        say(store, again, "new")
+        await store.flush("synced")
+        assert await said(store, again) == ["new"]
+
+
+async def test_a_deletion_that_is_not_durable_says_so_and_completes_later(root):
+    disk = TroubledDisk()
+    async with opened(FileStore(root, disk=disk), working=False) as store:
+        lease = await store.acquire("gone", create=True)
+        say(store, lease, "first")
+        await store.flush("synced")
+        disk.errors["write"] = errno.EIO
+        with pytest.raises(NotDurable):
+            await store.delete(lease)
+        with pytest.raises(Fenced):
+            store.append(lease, 3, 1, "said", b"{}", 1)
+        disk.errors.clear()
+        await store.flush("synced")
+        with pytest.raises(SessionTombstoned):
+            await store.acquire("gone", create=False)
+    async with opened(FileStore(root), working=False) as store:
+        assert await listed(store) == []
+
+
+# --- all together -----------------------------------------------------------------------------------------------------
+
+
+async def test_many_sessions_are_listed_in_order_wherever_their_records_are(root):
+    async with opened(FileStore(root, segment_bytes=20_000), working=False) as store:
+        ids = [f"user-{number:04}" for number in range(1200)]
+        for session in ids[::2]:
+            say(store, await store.acquire(session, create=True), "old")
+        await store.flush("synced")
+        while await store._engine.cutter.cut():
+            pass
+        for session in ids[1::2]:
+            say(store, await store.acquire(session, create=True), "new")
+        assert await listed(store) == ids
+        assert await listed(store, "user-11") == ids[1100:]
+    async with opened(FileStore(root), working=False) as store:
+        assert await listed(store) == ids
+
+
+async def test_a_closed_store_can_be_opened_again_and_its_old_leases_are_over(root):
+    store = FileStore(root)
+    async with opened(store):
+        lease = await store.acquire("a", create=True)
+        say(store, lease, "first")
+    async with opened(store):
+        with pytest.raises(Fenced):
+            store.append(lease, 2, 1, "said", b"{}", 1)
+        assert await said(store, await store.acquire("a", create=False)) == ["first"]
+    with pytest.raises(StoreClosed):
+        await store.flush("written")
+
+
+async def test_closing_while_the_workers_run_lets_them_be_cancelled(root):
+    store = FileStore(root, segment_bytes=4096)
+    await store.open()
+    jobs = [asyncio.ensure_future(job()) for job in store.workers().values()]
+    lease = await store.acquire("a", create=True)
+    for number in range(200):
+        say(store, lease, f"{number} {'x' * 100}")
+    await asyncio.sleep(0)
+    await store.close()
+    for job in jobs:
+        job.cancel()
+    assert [type(found) for found in await asyncio.gather(*jobs, return_exceptions=True)] == [
+        asyncio.CancelledError
+    ] * 2
+    async with opened(FileStore(root), working=False) as store:
+        assert len(await said(store, await store.acquire("a", create=False))) == 200
