@@ -147,7 +147,8 @@ class FileStore:
     async def acquire(self, session: str, *, create: bool) -> Lease:
         """See `Store.acquire`."""
         engine, session, deleted = self._opened(), check_session_id(session), False
-        if session not in self._logs:
+        known = self._logs.get(session)
+        if known is None or not known.appended_seq:
             found, deleted = await engine.read_thread.run(lambda: _look_up(engine, session))
             if found is not None:
                 self._logs.setdefault(session, found)
