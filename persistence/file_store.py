@@ -157,7 +157,7 @@ class FileStore:
             self._check_damage(log)
         if log is None or not log.exists:
             if not create:
-                gone = log.dead or log.dying if log is not None else deleted
+                gone = deleted or (log is not None and (log.dead or log.dying))
                 raise SessionTombstoned(session) if gone else SessionUnknown(session)
             log = SessionLog(session, new_birth()) if log is None or log.appended_seq else log
             self._recovered.proven_whole.add(log)
