@@ -133,7 +133,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
 
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - one table, above, says what is public
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - one table, above, is public  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What all handles of one session share, whatever incarnation serves it: the way to its server, and the published views."""
+"""What all handles of one session share, whatever incarnation serves it: the way to its server, and its state."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from session_actor.supervisors import PendingReply, SupervisorError
 
@@ -42,7 +42,7 @@ Reply = TypeVar("Reply")
 
 
 class Changes:
-    """What changes a session. The last four arguments are the same everywhere:
+    """What changes a session; the last four arguments are the same everywhere.
 
     `durability`: reply when this level is reached; None: the service's default.
     `timeout_s`: how long to wait for the reply, the wait in the mailbox included [seconds]; None: no limit. When it
@@ -71,12 +71,12 @@ class Changes:
         cell = self._cell
         cell.used = cell.tick()
         try:
-            reply = cell.ref.dispatch(command, timeout_s)
+            reply: Any = cell.ref.dispatch(command, timeout_s)
             if type(reply) is PendingReply:
-                reply = await reply.wait_keeping()
+                return await cast("PendingReply[Reply]", reply).wait_keeping()
         except SupervisorError as error:
             raise cell.explain(error) from None
-        return reply
+        return reply  # type: ignore[no-any-return]  # the command's type says what it is
 
     def push(
         self,
@@ -96,7 +96,7 @@ class Changes:
 
         Without `turns` the two texts become a user and an assistant turn; with `turns` (also none: `()`) they are
         summaries beside them. A push on a detached head makes the branch `b<frame id>` and attaches it.
-        Raises InvalidInput or ValueNotStorable for what cannot be kept, RecordTooLarge over 64 MB.
+        Raises InvalidArgument or ValueNotStorable for what cannot be kept, RecordTooLarge over 64 MB.
         """
         return self.send(
             Push(
@@ -176,8 +176,8 @@ class Changes:
     ) -> Coroutine[Any, Any, Frame]:
         """Answer an open tool call, named by its ref or by the provider's call id, and return the result's frame.
 
-        The same result again returns the first one's frame. Raises UnknownCall for a call that is not on the path,
-        CallAlreadyAnswered for another result, AmbiguousCall when a call id names several open calls; else as `push`.
+        The same result again returns the first one's frame. Raises CallUnknown for a call that is not on the path,
+        CallAlreadyAnswered for another result, CallAmbiguous when a call id names several open calls; else as `push`.
         """
         command = AddToolResult(
             call, content, is_error, on=self._on, durability=durability, key=key, expect_head=expect_head
@@ -196,7 +196,7 @@ class Changes:
     ) -> Coroutine[Any, Any, Frame]:
         """Mark an open call as held (for a human's approval, say) and return the frame that says so.
 
-        A result ends the hold, and so does going back to before it. Raises UnknownCall, CallAlreadyAnswered.
+        A result ends the hold, and so does going back to before it. Raises CallUnknown, CallAlreadyAnswered.
         """
         command = HoldCall(call, reason, on=self._on, durability=durability, key=key, expect_head=expect_head)
         return self.send(command, timeout_s)
@@ -231,7 +231,8 @@ class Changes:
     ) -> Coroutine[Any, Any, list[Frame]]:
         """Take at most `n` frames, steps or exchanges off the stack, and return their frames, newest first.
 
-        `[]` on an empty stack. Moves this branch only; popped frames stay readable by id. Raises InvalidInput (n < 1).
+        `[]` on an empty stack. Moves this branch only; popped frames stay readable by id.
+        Raises InvalidArgument (n < 1).
         """
         command = Pop(n, unit, on=self._on, durability=durability, key=key, expect_head=expect_head)
         return self.send(command, timeout_s)
@@ -247,7 +248,7 @@ class Changes:
     ) -> Coroutine[Any, Any, Frame | None]:
         """Move the head to a branch (attaching it), or to a checkpoint or frame (detached); return the frame there.
 
-        None: an empty branch. Raises FrameNotFound, NameNotFound; InvalidInput on the handle of one branch.
+        None: an empty branch. Raises FrameUnknown, NameUnknown; InvalidArgument on the handle of one branch.
         """
         command = Goto(target, on=self._on, durability=durability, key=key, expect_head=expect_head)
         return self.send(command, timeout_s)
@@ -272,7 +273,7 @@ class Changes:
 
         With any of the push fields the new branch starts with one frame of them, whose parent and `forked_from` are
         `frame`; it is returned. Without, only the branch is made, and `frame` is returned. `branch` None: a name is
-        made, `b<frame id>`. Raises FrameNotFound, NameTaken; else as `push`.
+        made, `b<frame id>`. Raises FrameUnknown, NameTaken; else as `push`.
         """
         command = Fork(
             frame,
@@ -300,7 +301,7 @@ class Changes:
         key: str | None = None,
         expect_head: int | None = None,
     ) -> Coroutine[Any, Any, Frame]:
-        """Name `frame` (None: the head) for good, and return it. Raises NameTaken, FrameNotFound, EmptyStack."""
+        """Name `frame` (None: the head) for good, and return it. Raises NameTaken, FrameUnknown, EmptyStack."""
         command = Checkpoint(name, frame, on=self._on, durability=durability, key=key, expect_head=expect_head)
         return self.send(command, timeout_s)
 
@@ -313,13 +314,13 @@ class Changes:
         timeout_s: float | None = 5.0,
         key: str | None = None,
     ) -> Coroutine[Any, Any, None]:
-        """Give a branch another name. Raises NameNotFound, NameTaken."""
+        """Give a branch another name. Raises BranchUnknown, NameTaken."""
         return self.send(RenameBranch(name, new, durability=durability, key=key), timeout_s)
 
     def delete_branch(
         self, name: str, *, durability: Level | None = None, timeout_s: float | None = 5.0, key: str | None = None
     ) -> Coroutine[Any, Any, None]:
-        """Forget a branch; its frames stay readable by id. Raises NameNotFound, and BranchInUse for the attached one."""
+        """Forget a branch; its frames stay readable by id. Raises BranchUnknown, BranchAttached."""
         return self.send(DeleteBranch(name, durability=durability, key=key), timeout_s)
 
     def rename_checkpoint(
@@ -331,11 +332,11 @@ class Changes:
         timeout_s: float | None = 5.0,
         key: str | None = None,
     ) -> Coroutine[Any, Any, None]:
-        """Give a checkpoint another name. Raises NameNotFound, NameTaken."""
+        """Give a checkpoint another name. Raises CheckpointUnknown, NameTaken."""
         return self.send(RenameCheckpoint(name, new, durability=durability, key=key), timeout_s)
 
     def delete_checkpoint(
         self, name: str, *, durability: Level | None = None, timeout_s: float | None = 5.0, key: str | None = None
     ) -> Coroutine[Any, Any, None]:
-        """Forget a checkpoint; its frame stays. Raises NameNotFound."""
+        """Forget a checkpoint; its frame stays. Raises CheckpointUnknown."""
         return self.send(DeleteCheckpoint(name, durability=durability, key=key), timeout_s)

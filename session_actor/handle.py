@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from .changes import Changes
 from .commands import Fork
-from .errors import InvalidArgument
 from .exchange import Exchange
 from .reads import Reads
 from .session import Flush

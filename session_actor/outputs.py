@@ -6,6 +6,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from session_actor.persistence import PersistenceError
 from session_actor.supervisors import NO_REPLY
 
 from .errors import translate
@@ -13,7 +14,7 @@ from .errors import translate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from session_actor.persistence import Store
+    from session_actor.persistence import Level, Store
     from session_actor.supervisors import Deferred
 
 
@@ -44,7 +45,7 @@ class OutputGate:
         self._defer = defer
         self._held: deque[_Held] | None = None  # made by the first reply that must wait: most sessions never have one
 
-    def release_at(self, level: str, position: int, reply: object) -> object:
+    def release_at(self, level: Level, position: int, reply: object) -> object:
         """Return `reply` when `level` covers `position` already, else hold it and return NO_REPLY.
 
         A held reply goes out when the store reports the level, after every reply held before it. When the store
@@ -76,4 +77,8 @@ class OutputGate:
             if first.error is None:
                 first.deferred.reply(first.reply)
             else:
-                first.deferred.fail(translate(first.error))
+                first.deferred.fail(_explained(first.error))
+
+
+def _explained(error: BaseException) -> BaseException:
+    return translate(error) if isinstance(error, PersistenceError) else error

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 from session_actor.persistence import Level, LevelUnreachable, PersistenceError, Store
@@ -32,11 +32,19 @@ from session_actor.supervisors import (
 from .cell import Cell, Dormant
 from .errors import SessionActorError, translate
 from .recency import Recency
-from .service_errors import ServiceClosed, ServiceDown, SessionCrashed, SessionDeleted, SessionExists, SessionNotFound, SessionQuarantined
+from .service_errors import (
+    ServiceClosed,
+    ServiceDown,
+    SessionCrashed,
+    SessionDeleted,
+    SessionExists,
+    SessionNotFound,
+    SessionQuarantined,
+)
 from .session import Birth, Flush, Passivate, SessionServer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Callable, Coroutine
 
     from session_actor.supervisors import Event
 
@@ -219,42 +227,25 @@ class Population:
     async def drain(self, timeout_s: float) -> None:
         """Refuse new messages, and answer those that wait, the held ones too; at most `timeout_s` seconds."""
         self._closed = True
-        waits: list[Awaitable[object]] = []
+        waits: list[Coroutine[Any, Any, Any]] = []
         for cell in tuple(self._live.values()):
             ref, cell.ref = cell.ref, Dormant(cell)
             with suppress(SupervisorError, SessionActorError):
-                reply = ref.dispatch(Flush(self._close_level), timeout_s)
+                reply: Any = ref.dispatch(Flush(self._close_level), timeout_s)
                 if isinstance(reply, PendingReply):
-                    waits.append(reply.wait_keeping())
+                    waits.append(reply.wait_keeping())  # pyright: ignore[reportUnknownArgumentType]
         await asyncio.gather(*waits, return_exceptions=True)
 
     # --- telling what happened ---
 
-    def explain(self, cell: Cell, error: SupervisorError) -> SessionActorError | SupervisorError:
+    def explain(self, cell: Cell, error: SupervisorError) -> SessionActorError:
         """The error of this package for what a session's server answered; a new object for every caller."""
-        if isinstance(error, SessionActorError):
-            return error
         if isinstance(error, InitFailed):
-            return self._explain_start(cell, error)
-        if isinstance(error, ServerCrashed):
-            return SessionCrashed(cell.id)
-        if isinstance(error, ServerQuarantined):
-            return SessionQuarantined(cell.id)
+            return _explain_start(error)
         if isinstance(error, ServerStopped | ServerKilled | ServerDown):
-            if cell.deleted:
-                return SessionDeleted(cell.id)
-            closed = self.why_closed()
-            if closed is not None:
-                return closed
-        return translate(error)
-
-    def _explain_start(self, cell: Cell, error: InitFailed) -> SessionActorError | SupervisorError:
-        cause = error.__cause__
-        if isinstance(cause, SessionActorError):
-            return _fresh(cause)
-        if isinstance(cause, PersistenceError):
-            return translate(cause)
-        return translate(error)
+            return SessionDeleted(cell.id) if cell.deleted else self.why_closed() or translate(error)
+        of_the_session = _OF_A_SESSION.get(type(error))
+        return translate(error) if of_the_session is None else of_the_session(cell.id)
 
     # --- quarantine and deletion ---
 
@@ -278,6 +269,19 @@ class Population:
         cell.withdraw()
         if self._cells.get(cell.id) is cell:
             del self._cells[cell.id]
+
+
+_OF_A_SESSION: Final[dict[type[SupervisorError], Callable[[str], SessionActorError]]] = {
+    ServerCrashed: SessionCrashed,
+    ServerQuarantined: SessionQuarantined,
+}
+
+
+def _explain_start(error: InitFailed) -> SessionActorError:
+    cause = error.__cause__
+    if isinstance(cause, SessionActorError):
+        return _fresh(cause)
+    return translate(cause if isinstance(cause, PersistenceError) else error)
 
 
 def _promises(store: Store, level: Level) -> bool:

@@ -58,7 +58,7 @@ class Reads:
 
     async def _get(self, frame_id: int, timeout_s: float | None) -> Frame:
         if type(frame_id) is not int:
-            raise InvalidArgument("frame_id", f"must be an int, got {type(frame_id).__name__}")  # noqa: EM102
+            raise InvalidArgument("frame_id", f"must be an int, got {type(frame_id).__name__}")
         frame = (await self._state(timeout_s)).table.get(frame_id)
         if frame is None:
             raise FrameUnknown(frame_id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import TYPE_CHECKING, Any, Final
 
@@ -264,14 +263,14 @@ class SessionService:
     async def delete(self, session_id: str, *, timeout_s: float | None = 5.0) -> None:
         """Delete a session and its records for good; handles raise SessionDeleted from then on, the id is free.
 
-        Returns when the deletion is synced. Raises SessionNotFound, NotDurable, StoreDegraded, CallTimeout (it may still
-        come). Cancelling gives up the wait.
+        Returns when the deletion is synced. Raises SessionNotFound, NotDurable, StoreDegraded, and CallTimeout (it may
+        still come). Cancelling gives up the wait.
         """
         people = self._people()
         cell = self._cell(session_id)
         try:
             while not await self._delete_once(cell, timeout_s):
-                await asyncio.sleep(0)
+                pass
         except (SessionUnknown, SessionTombstoned):
             raise SessionNotFound(cell.id) from None
         except PersistenceError as error:

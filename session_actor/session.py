@@ -12,7 +12,6 @@ from session_actor.persistence import (
     Fenced,
     Lease,
     Level,
-    LevelUnreachable,
     PersistenceError,
     SessionTombstoned,
     SessionUnknown,
@@ -41,7 +40,7 @@ from .commands import (
     RenameCheckpoint,
 )
 from .decide import Repeat, decide
-from .errors import ForkUnfinished, InvalidArgument, translate
+from .errors import ForkUnfinished, translate
 from .events import AnyEvent, decode_event
 from .outputs import OutputGate
 from .service_errors import SessionExists, SessionFenced, SessionNotFound
@@ -93,7 +92,7 @@ class SessionServer(GenServer):
     __slots__ = ("_birth", "_cell", "_gate", "_lease", "_level", "_position", "_state", "_store")
 
     def __init__(self, cell: Cell, store: Store, level: Level, birth: Birth | None) -> None:
-        """`level`: the service's default. `birth`: how to make the session when there is none; None: that is an error."""
+        """`level`: the service's default. `birth`: how to make a session that does not exist; None: it is an error."""
         super().__init__()
         self._cell = cell
         self._store = store
@@ -172,9 +171,9 @@ class SessionServer(GenServer):
     )  # fmt: skip
     def change(self, command: Command) -> Any:
         """One change in one step: admit, decide, apply, append; the reply leaves when its level is reached."""
-        level = command.durability or self._level
+        level: Any = command.durability or self._level  # the store says whether it knows the word
         try:
-            self._store.admit(level)  # type: ignore[arg-type]  # checks the word itself
+            self._store.admit(level)
         except PersistenceError as error:
             raise translate(error) from None
         decision = decide(self._state, command)
@@ -196,8 +195,8 @@ class SessionServer(GenServer):
             reply = apply(state, event, seq, at_us)
             self._position = self._store.append(lease, seq, at_us, event.kind, event, weight)
         except Fenced:
-            self._cell.withdraw()
-            self.stop_self("fenced")
+            self._cell.rest()
+            self.stop_self()
             raise SessionFenced(self._cell.id) from None
         except BaseException:
             self._cell.withdraw()

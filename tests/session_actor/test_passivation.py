@@ -104,7 +104,7 @@ async def test_messages_sent_in_one_turn_to_a_resting_session_keep_their_order(s
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=40))
 def test_recency_always_gives_the_one_used_longest_ago(uses):
     used: dict[str, int] = {}
-    recency = Recency[str](lambda item: used.get(item))
+    recency = Recency[str](used.get)
     for tick, (item, gone) in enumerate(uses):
         if gone:
             used.pop(item, None)
@@ -122,7 +122,7 @@ def test_recency_always_gives_the_one_used_longest_ago(uses):
 
 def test_recency_keeps_what_was_used_since_the_given_tick():
     used = {"old": 1, "new": 9}
-    recency = Recency[str](lambda item: used.get(item))
+    recency = Recency[str](used.get)
     recency.add("old", 1)
     recency.add("new", 2)
     assert recency.least(before=5) == "old"

@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from session_actor import MemoryStore, SessionService
-from session_actor.errors import InvalidArgument, SessionActorError, SessionEnded, UnusableId
-from session_actor.errors import StoreLocked
+from session_actor.errors import InvalidArgument, SessionActorError, SessionEnded, StoreLocked, UnusableId
 from session_actor.service_errors import (
     ServiceClosed,
     SessionBusy,
