@@ -312,6 +312,8 @@ def leak(slot: Slot) -> None:
 def _task_done(tasks: dict[asyncio.Task[None], Slot], task: asyncio.Task[None]) -> None:
     """Let go of a task, and catch the one that was cancelled before its first step: its body never ran."""
     slot = tasks.pop(task, None)
+    if not task.cancelled():
+        task.exception()  # seen: an interrupt that left the loop needs no second report
     if slot is not None and slot.task is task:
         if not slot.killing:
             slot.ending = Ending(KILLED, final=True)
