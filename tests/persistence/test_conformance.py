@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from session_actor.persistence import LEVELS, MemoryStore
-from session_actor.persistence.file_store import FileStore
+from session_actor.persistence import LEVELS, FileStore, MemoryStore
+from session_actor.persistence.header import decode_journal_header
+from session_actor.persistence.names import journal_path
 
-from .conformance import NewStore, StoreConformance
+from .conformance import HOSTILE_IDS, NewStore, StoreConformance, opened, say
 from .conformance_model import check_against_model
 
 
@@ -43,6 +44,27 @@ class TestFileStoreWithSmallSegments(StoreConformance):
         return lambda: FileStore(tmp_path / "store", segment_bytes=4096, sync_interval_s=0.01)
 
 
+async def test_ids_of_any_text_put_nothing_outside_the_root_and_no_two_in_one_place(tmp_path):
+    root = tmp_path / "outer" / "store"
+    root.parent.mkdir()
+    for texts in (["first"], ["second"]):
+        async with opened(FileStore(root, segment_bytes=4096, sync_interval_s=0.01)) as store:
+            for session in HOSTILE_IDS:
+                say(store, await store.acquire(session, create=texts == ["first"]), *texts, "x" * 2000)
+            await store.flush("synced")
+            while store.health().live_segments > 1:  # noqa: ASYNC110 - the cutter tells nobody
+                await asyncio.sleep(0.005)
+    assert list(tmp_path.iterdir()) == [root.parent]
+    assert list(root.parent.iterdir()) == [root]
+    journals = [path for path in (root / "journals").rglob("*") if path.is_file()]
+    assert len({str(path).casefold() for path in journals}) == len(HOSTILE_IDS)
+    headers = [decode_journal_header(path.read_bytes().splitlines(keepends=True)[0], str(path)) for path in journals]
+    assert sorted(header.session for header in headers) == sorted(HOSTILE_IDS)
+    assert all(
+        str(path).endswith(journal_path(header.session, 1)) for path, header in zip(journals, headers, strict=True)
+    )
+
+
 class MemoryHome:
     levels = LEVELS[:1]
 
@@ -71,7 +93,7 @@ class FileHome:
 
     async def crash(self, store: FileStore) -> None:
         copy = next(self.roots)
-        while not copied_at_one_moment(self.root, copy):
+        while not copied_at_one_moment(self.root, copy):  # noqa: ASYNC110 - a thread is at work, and tells nobody
             await asyncio.sleep(0.001)
         await store.close()
         self.root = copy
