@@ -51,16 +51,6 @@ class Table:
             at = frame.parent
         return found
 
-    def leads_to(self, frame_id: int, head: int | None) -> bool:
-        """Whether `frame_id` is on the stack of `head`. Walks from `head` down to it: parents have smaller ids."""
-        at = head
-        while at is not None and at > frame_id:
-            frame = self.frames[at]
-            if frame is None:
-                return False
-            at = frame.parent
-        return at == frame_id
-
     def kept(self, ids: Container[int]) -> Table:
         """A new table with the frames of `ids` only; this one stays as it is."""
         table = Table()
