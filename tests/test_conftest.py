@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+CONFTEST = Path(__file__).with_name("conftest.py")
 
 PROBES = """
 import asyncio
@@ -37,34 +43,46 @@ async def test_leaves_nothing(tmp_path):
     task = asyncio.ensure_future(asyncio.Event().wait())
     task.cancel()
     await asyncio.to_thread((tmp_path / "closed").write_text, "")
-    print("on", type(asyncio.get_running_loop()).__module__)
 """
 
 
-def run_probes(folder: Path, *arguments: str, loop: str) -> tuple[int, str]:
-    shutil.copy(Path(__file__).with_name("conftest.py"), folder)
-    (folder / "test_probes.py").write_text(PROBES)
-    (folder / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:randomly", *arguments, str(folder)]
-    environment = {**os.environ, "SESSION_ACTOR_TEST_LOOP": loop}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
+@pytest.fixture
+def conftest():
+    """The conftest as a module of its own, to call its hook."""
+    spec = importlib.util.spec_from_file_location("conftest_under_test", CONFTEST)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_a_task_a_thread_and_a_file_that_are_left_behind_fail_their_tests(tmp_path: Path):
-    code, output = run_probes(tmp_path, loop="asyncio")
-    failed = re.findall(r"^ERROR .*::(\w+)", output, re.MULTILINE)
-    assert (code, failed) == (1, ["test_leaves_a_task", "test_leaves_a_file", "test_leaves_a_thread"]), output
-    assert "on asyncio.unix_events" in output
+    shutil.copy(CONFTEST, tmp_path)
+    (tmp_path / "test_probes.py").write_text(PROBES)
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    failed = re.findall(r"^ERROR .*::(\w+)", done.stdout, re.MULTILINE)
+    assert failed == ["test_leaves_a_task", "test_leaves_a_file", "test_leaves_a_thread"], done.stdout + done.stderr
+    assert "4 passed, 3 errors" in done.stdout
 
 
-def test_the_suite_runs_on_uvloop_when_asked(tmp_path: Path):
-    code, output = run_probes(tmp_path, "-k", "test_leaves_nothing", loop="uvloop")
-    assert code == 0, output
-    assert "on uvloop" in output
+@pytest.mark.parametrize("name", ["asyncio", "uvloop"])
+def test_the_suite_runs_on_the_loop_that_is_asked_for(conftest, name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SESSION_ACTOR_TEST_LOOP", name)
+    (factory,) = conftest.pytest_asyncio_loop_factories(config=None, item=None).values()
+    loop = factory()
+    loop.close()
+    assert type(loop).__module__.split(".")[0] == name
 
 
-def test_an_unknown_loop_is_refused(tmp_path: Path):
-    code, output = run_probes(tmp_path, loop="trio")
-    assert code != 0
-    assert "SESSION_ACTOR_TEST_LOOP is 'trio': use one of asyncio, uvloop" in output
+async def test_this_test_runs_on_that_loop():
+    asked = os.environ.get("SESSION_ACTOR_TEST_LOOP", "asyncio")
+    assert type(asyncio.get_running_loop()).__module__.split(".")[0] == asked
+
+
+def test_an_unknown_loop_is_refused(conftest, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SESSION_ACTOR_TEST_LOOP", "trio")
+    with pytest.raises(pytest.UsageError, match="'trio': use one of asyncio, uvloop"):
+        conftest.pytest_asyncio_loop_factories(config=None, item=None)
