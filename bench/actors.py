@@ -125,10 +125,10 @@ def loops() -> dict[str, Callable[[], asyncio.AbstractEventLoop] | None]:
     return found
 
 
-def on_loop(factory: Callable[[], asyncio.AbstractEventLoop] | None, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401
+def on_loop(factory: Callable[[], asyncio.AbstractEventLoop] | None, work: Callable[[], Awaitable[Any]]) -> Any:
     """Run a coroutine function on a new loop of a kind and return what it returns."""
 
-    async def whole() -> Any:  # noqa: ANN401
+    async def whole() -> Any:
         return await work()
 
     with asyncio.Runner(loop_factory=factory) as runner:
@@ -217,7 +217,7 @@ def waits(
 ) -> None:
     """Measure the longest wait of another coroutine: beside nothing, a long queue, and many inline callers.
 
-    Other processes take this one's CPU away for milliseconds, which no code here can help: the longest wait is judged in
+    Other processes take this one's CPU away for milliseconds, which no code here can help: the longest is judged in
     CPU time of the loop's thread (nothing blocks in these rounds), and the best of several rounds counts.
     """
     queued: int = options.pick(200_000, 5_000)

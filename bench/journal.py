@@ -12,7 +12,7 @@ from collections import deque
 from contextlib import asynccontextmanager
 from pathlib import Path
 from time import perf_counter, time_ns
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -32,31 +32,34 @@ from bench.targets import ratio, ratio_at_least
 from session_actor.persistence import FileStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
-    from session_actor import SessionService
+    from session_actor import Session
     from session_actor.persistence import Lease
 
 SESSIONS = (1, 100, 1_000, 10_000)
 LEVELS = ("async", "written", "synced")
 IN_FLIGHT = 4
 CUTS = 4
-DATA = msgspec.json.encode(
-    {
-        "user_input": USER_INPUT,
-        "assistant_output": ASSISTANT_OUTPUT,
-        "assumptions": ASSUMPTIONS,
-        "decisions": DECISIONS,
-    }
+DATA = msgspec.Raw(
+    msgspec.json.encode(
+        {
+            "user_input": USER_INPUT,
+            "assistant_output": ASSISTANT_OUTPUT,
+            "assumptions": ASSUMPTIONS,
+            "decisions": DECISIONS,
+        }
+    )
 )
+DATA_BYTES = len(bytes(DATA))
 # A log line around that: numbers, sums, session and birth.
-LINE = DATA + b" " * 200 + b"\n"
+LINE = bytes(DATA) + b" " * 200 + b"\n"
 
 
 def batches_for(sessions: int, level: str, options: Options) -> int:
-    """Return how many batches to measure: a few seconds' worth at most."""
+    """Return how many batches to measure: about a second's worth at most."""
     if sessions == 1:
-        return options.pick(200 if level == "synced" else 10_000, 20)
+        return options.pick(200 if level == "synced" else 5_000, 20)
     records: int = options.pick(20_000, 500)
     return max(2, records // sessions)
 
@@ -65,8 +68,7 @@ def run(options: Options) -> Report:
     """Run this bench."""
     report = Report("journal")
     for sessions in options.pick(SESSIONS, (1, 50)):
-        for level in LEVELS:
-            rates(report, sessions, level, options)
+        asyncio.run(rates(report, sessions, options))
     judge(report, options)
     asyncio.run(lone(report, options))
     asyncio.run(sustained(report, options))
@@ -74,35 +76,39 @@ def run(options: Options) -> Report:
     return report
 
 
-def rates(report: Report, sessions: int, level: str, options: Options) -> None:
-    """Let floor, store and public API take turns at one number of sessions and one level."""
-    batches = batches_for(sessions, level, options)
+async def rates(report: Report, sessions: int, options: Options) -> None:
+    """Let floor, store and public API take turns at one number of sessions, at every level."""
     best: dict[tuple[str, str], float] = {}
-    for _ in range(options.pick(3, 1)):
-        found = {
-            (OURS, "pre-encoded"): asyncio.run(pre_encoded(sessions, batches, level, options)),
-            (OURS, "public API"): asyncio.run(public(sessions, batches, level, options)),
-        }
+    async with open_store(options) as store, disk_service(options) as service:
+        leases = [await store.acquire(f"session-{number}", create=True) for number in range(sessions)]
+        for lease in leases:
+            await store.load(lease)
+        opened = [await service.session(f"session-{number}", create=True) for number in range(sessions)]
+        for _ in range(options.pick(3, 1)):
+            for level in LEVELS:
+                batches = batches_for(sessions, level, options)
+                found = {
+                    (OURS, f"pre-encoded at {level}"): await pre_encoded(store, leases, batches, level),
+                    (OURS, f"public API at {level}"): await push_all(opened, batches, level),
+                    **floors_of(sessions, batches, level, options),
+                }
+                best |= {key: min(per_record, best.get(key, per_record)) for key, per_record in found.items()}
+    for (peer, op), per_record in best.items():
+        report.rate(peer, op, "burst", sessions, n=1, seconds=per_record)
+
+
+def floors_of(sessions: int, batches: int, level: str, options: Options) -> dict[tuple[str, str], float]:
+    """Return the seconds a record of the floors: one file, and at `synced` also a file for each session."""
+    found: dict[tuple[str, str], float] = {}
+    with tempfile.TemporaryDirectory(prefix="bench-floor-", dir=options.directory) as folder:
+        directory = Path(folder)
         if level != "async":
-            found[FLOOR, "one file"] = one_file(sessions, batches, options, synced=level == "synced")
+            seconds = write_seconds(directory / "log", [LINE * sessions] * batches, sync=level == "synced")
+            found[FLOOR, f"one file at {level}"] = seconds / (sessions * batches)
         if level == "synced":
-            found[FLOOR, "a file per session"] = file_per_session(sessions, options)
-        best = {key: min(seconds, best.get(key, seconds)) for key, seconds in found.items()}
-    for (peer, op), seconds in best.items():
-        records = sessions if op == "a file per session" else sessions * batches
-        report.rate(peer, f"{op} at {level}", "burst", sessions, n=records, seconds=seconds)
-
-
-def one_file(sessions: int, batches: int, options: Options, *, synced: bool) -> float:
-    """Return the seconds of the floor."""
-    with tempfile.TemporaryDirectory(prefix="bench-floor-", dir=options.directory) as directory:
-        return write_seconds(Path(directory) / "log", [LINE * sessions] * batches, sync=synced)
-
-
-def file_per_session(sessions: int, options: Options) -> float:
-    """Return the seconds of one synced record in each of as many files."""
-    with tempfile.TemporaryDirectory(prefix="bench-files-", dir=options.directory) as directory:
-        return file_per_session_seconds(Path(directory), LINE, sessions)
+            files = min(sessions, 200)
+            found[FLOOR, "a file per session at synced"] = file_per_session_seconds(directory, LINE, files) / files
+    return found
 
 
 @asynccontextmanager
@@ -121,55 +127,45 @@ async def open_store(options: Options) -> AsyncIterator[FileStore]:
             await asyncio.gather(*jobs, return_exceptions=True)
 
 
-async def pre_encoded(sessions: int, batches: int, level: str, options: Options) -> float:
-    """Return the seconds to append batches of encoded data to the store, a few batches in flight."""
-    async with open_store(options) as store:
-        leases = [await store.acquire(f"session-{number}", create=True) for number in range(sessions)]
-        for lease in leases:
-            await store.load(lease)
-        begin = perf_counter()
-        waiting: deque[asyncio.Future[None]] = deque()
-        for number in range(1, batches + 1):
-            append_batch(store, leases, number)
-            if level == "async":
-                continue
-            waiting.append(asyncio.ensure_future(store.flush(level)))
-            await asyncio.sleep(0)
-            if len(waiting) == IN_FLIGHT:
-                await waiting.popleft()
-        for one in waiting:
-            await one
-        return perf_counter() - begin
+async def pre_encoded(store: FileStore, leases: list[Lease], batches: int, level: str) -> float:
+    """Return the seconds a record to append batches of encoded data to the store, a few batches in flight."""
+    begin = perf_counter()
+    waiting: deque[asyncio.Future[None]] = deque()
+    for _ in range(batches):
+        append_batch(store, leases)
+        if level == "async":
+            continue
+        waiting.append(asyncio.ensure_future(store.flush(level)))
+        await asyncio.sleep(0)
+        if len(waiting) == IN_FLIGHT:
+            await waiting.popleft()
+    for one in waiting:
+        await one
+    spent = perf_counter() - begin
+    await store.flush("synced")
+    return spent / (batches * len(leases))
 
 
-def append_batch(store: FileStore, leases: list[Lease], seq: int) -> None:
+def append_batch(store: FileStore, leases: list[Lease]) -> None:
     """Append one record of each session."""
     at_us = time_ns() // 1000
-    data = msgspec.Raw(DATA)
     for lease in leases:
-        store.append(lease, seq, at_us, "push", data, len(DATA))
+        store.append(lease, lease.appended_seq + 1, at_us, "push", DATA, DATA_BYTES)
 
 
-async def public(sessions: int, batches: int, level: str, options: Options) -> float:
-    """Return the seconds for every session to push so many frames, all sessions at once."""
-    async with disk_service(options) as service:
-        return await push_all(service, sessions, batches, level)
-
-
-async def push_all(service: SessionService, sessions: int, each: int, level: str) -> float:
-    """Start the sessions, let each push so many frames, and return the seconds of the pushes."""
-    opened = [await service.session(f"session-{number}", create=True) for number in range(sessions)]
-    await opened[-1].flush("synced")
+async def push_all(opened: list[Session], each: int, level: str) -> float:
+    """Return the seconds a record for every session to push so many frames, all sessions at once."""
     pushes = [pusher(session, level) for session in opened]
 
-    async def one(number: int) -> None:
-        push = pushes[number]
+    async def one(push: Callable[[], Coroutine[Any, Any, object]]) -> None:
         for _ in range(each):
             await push()
 
     begin = perf_counter()
-    await asyncio.gather(*(one(number) for number in range(sessions)))
-    return perf_counter() - begin
+    await asyncio.gather(*map(one, pushes))
+    spent = perf_counter() - begin
+    await opened[-1].flush("synced")
+    return spent / (each * len(opened))
 
 
 async def lone(report: Report, options: Options) -> None:

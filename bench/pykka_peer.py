@@ -30,7 +30,7 @@ def calls(plan: Plan) -> dict[tuple[str, str, str], Sample]:
         actor.stop()
 
 
-def asks(actor: Any, plan: Plan) -> Sample:  # noqa: ANN401
+def asks(actor: Any, plan: Plan) -> Sample:
     """Measure ask, waiting for each reply."""
     means: list[float] = []
     each: list[float] = []
@@ -46,7 +46,7 @@ def asks(actor: Any, plan: Plan) -> Sample:  # noqa: ANN401
     return summed(means, each, plan)
 
 
-def tells(actor: Any, plan: Plan) -> Sample:  # noqa: ANN401
+def tells(actor: Any, plan: Plan) -> Sample:
     """Measure tell, with one ask at the end of each batch."""
     means: list[float] = []
     for _ in range(plan.batches):
