@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import session_actor
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("session_actor", "supervisors", "persistence", "pyproject.toml", "README.md", "LICENSE")
+FOLDERS = ("session_actor", "supervisors", "persistence", "tests", "bench", "examples")
 HEAVY = {
     "aiofiles",
     "anyio",
@@ -136,6 +138,17 @@ def test_a_public_name_is_there_and_says_what_it_is(name: str):
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         session_actor.Nonsense  # noqa: B018
+
+
+def test_no_file_imports_a_floor_by_its_bare_name():
+    bare = []
+    for path in (path for folder in FOLDERS for path in every_file(ROOT / folder) if path.suffix == ".py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module]
+            bare += [path for name in names if name.split(".")[0] in {"supervisors", "persistence"}]
+    assert bare == []
 
 
 def every_file(folder: Path) -> list[Path]:
