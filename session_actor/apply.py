@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from .blocks import ToolCall
 from .errors import ReplayError
 from .events import (
     AnyEvent,
@@ -95,8 +96,9 @@ def _add(state: State, table: Table, frame: Frame) -> None:
     else:
         table.add(frame)
     state.next_id = frame.id + 1
-    if frame.given_turns:
-        state.calls.add(frame.id, frame.given_turns)
+    for turn in frame.given_turns or ():
+        if turn.role == "assistant":
+            state.call_ids.update([block.id for block in turn.blocks if type(block) is ToolCall])
 
 
 def _popped(state: State, event: Popped, _at_us: int) -> list[Frame]:

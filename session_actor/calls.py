@@ -16,36 +16,10 @@ from .errors import CallAmbiguous, CallUnknown
 from .frames import OpenCall, PendingCall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
-    from .frames import Frame, Hold, Turn
+    from .frames import Hold, Turn
     from .table import Table
-
-
-class CallIndex:
-    """Where calls and results are, over all branches. It only tells where to look: the path decides."""
-
-    __slots__ = ("by_id", "results")
-
-    def __init__(self) -> None:
-        """Make an empty index."""
-        self.by_id: dict[str, list[CallRef]] = {}
-        """Per call id: the calls with it, oldest first."""
-        self.results: dict[CallRef, list[int]] = {}
-        """Per call: the frames with a result for it, oldest first."""
-
-    def add(self, frame_id: int, turns: Iterable[Turn]) -> None:
-        """Note the calls and results of a new frame."""
-        index = 0
-        for turn in turns:
-            if turn.role == "user":
-                continue
-            for block in turn.blocks:
-                if type(block) is ToolCall:
-                    self.by_id.setdefault(block.id, []).append(CallRef(frame_id, index))
-                    index += 1
-                elif type(block) is ToolResult and block.ref is not None:
-                    self.results.setdefault(block.ref, []).append(frame_id)
 
 
 class FoundCall(msgspec.Struct, frozen=True, gc=False):
@@ -87,24 +61,29 @@ def still_held(open_calls: tuple[OpenCall, ...]) -> tuple[OpenCall, ...]:
 
 
 def open_after(
-    open_calls: tuple[OpenCall, ...], frame_id: int, turns: Iterable[Turn], holds: Iterable[Hold]
+    open_calls: tuple[OpenCall, ...], frame_id: int, turns: Iterable[Turn], holds: tuple[Hold, ...]
 ) -> tuple[OpenCall, ...]:
     """The calls that are open after a frame, from those open before it."""
     index = 0
     for turn in turns:
         if turn.role == "tool":
-            answered = {block.ref for block in turn.blocks if type(block) is ToolResult}
-            open_calls = tuple(call for call in open_calls if call.ref not in answered)
+            open_calls = _unanswered(open_calls, turn)
             continue
         open_calls = still_held(open_calls)
         if turn.role == "assistant":
             made = [block for block in turn.blocks if type(block) is ToolCall]
-            open_calls += tuple(OpenCall(CallRef(frame_id, place)) for place in range(index, index + len(made)))
-            index += len(made)
+            if made:
+                open_calls += tuple([OpenCall(CallRef(frame_id, index + place)) for place in range(len(made))])
+                index += len(made)
     for hold in holds:
         others = tuple(call for call in open_calls if call.ref != hold.ref)
         open_calls = tuple(sorted((*others, OpenCall(hold.ref, hold.reason)), key=_age))
     return open_calls
+
+
+def _unanswered(open_calls: tuple[OpenCall, ...], turn: Turn) -> tuple[OpenCall, ...]:
+    answered = {block.ref for block in turn.blocks if type(block) is ToolResult}
+    return tuple([call for call in open_calls if call.ref not in answered])
 
 
 def _age(call: OpenCall) -> tuple[int, int]:
@@ -122,24 +101,18 @@ def pending(table: Table, head: int | None) -> list[PendingCall]:
     return found
 
 
-def find_call(table: Table, index: CallIndex, head: int | None, wanted: str | CallRef) -> FoundCall:
+def find_call(table: Table, known_ids: Container[str], head: int | None, wanted: str | CallRef) -> FoundCall:
     """The call on the stack of `head` that `wanted` means: by ref exactly; by id an open one first, else the newest.
 
-    Walks the stack only for a call that is not open. Raises `CallUnknown`, `CallAmbiguous`.
+    Walks the stack only for a call that is not open, down to it, and not for an id that is not in `known_ids` (those of
+    all calls of the session). Raises `CallUnknown`, `CallAmbiguous`.
     """
-    top = None if head is None else table.frames[head]
-    if top is not None:
-        found = _find_open(table, top, wanted)
-        if found is not None:
-            return found
-        candidates = [wanted] if isinstance(wanted, CallRef) else reversed(index.by_id.get(wanted, ()))
-        for ref in _on_path(table, head, candidates):
-            call = call_at(table, ref)
-            if call is not None:
-                results = (CallRef(frame, 0) for frame in reversed(index.results.get(ref, ())))
-                answer = next(_on_path(table, head, results), None)
-                return FoundCall(ref, call, None if answer is None else answer.frame)
-    raise CallUnknown(show(wanted))
+    found = _find_open(table, head, wanted)
+    if found is None and (isinstance(wanted, CallRef) or wanted in known_ids):
+        found = _find_below(table, head, wanted)
+    if found is None:
+        raise CallUnknown(show(wanted))
+    return found
 
 
 def show(wanted: str | CallRef) -> str:
@@ -147,28 +120,32 @@ def show(wanted: str | CallRef) -> str:
     return repr(wanted) if isinstance(wanted, str) else f"at frame {wanted.frame}, index {wanted.index}"
 
 
-def _find_open(table: Table, top: Frame, wanted: str | CallRef) -> FoundCall | None:
+def _find_open(table: Table, head: int | None, wanted: str | CallRef) -> FoundCall | None:
+    top = None if head is None else table.frames[head]
     found: list[FoundCall] = []
-    for open_call in top.open_calls:
+    for open_call in () if top is None else top.open_calls:
         ref = open_call.ref
-        if isinstance(wanted, CallRef) and ref != wanted:
-            continue
         call = call_at(table, ref)
-        if call is not None and wanted in {ref, call.id}:
+        if call is not None and wanted in (ref, call.id):
             found.append(FoundCall(ref, call))
     if len(found) > 1:
         raise CallAmbiguous(show(wanted), len(found))
     return found[0] if found else None
 
 
-def _on_path(table: Table, head: int | None, candidates: Iterable[CallRef]) -> Iterator[CallRef]:
-    """Those of the candidates, which come newest frame first, that are on the stack of `head`: one walk down."""
+def _find_below(table: Table, head: int | None, wanted: str | CallRef) -> FoundCall | None:
+    """The newest such call from `head` downwards, and the result that was met on the way."""
+    oldest = wanted.frame if isinstance(wanted, CallRef) else 1
+    answers: dict[CallRef | None, int] = {}
     at = head
-    for ref in candidates:
-        while at is not None and at > ref.frame:
-            frame = table.frames[at]
-            at = None if frame is None else frame.parent
-        if at is None:
-            return
-        if at == ref.frame:
-            yield ref
+    while at is not None and at >= oldest:
+        frame = table.frames[at]
+        if frame is None:
+            return None
+        if frame.given_turns:
+            answers.update((result.ref, at) for result in results_in(frame.given_turns))
+            for ref, call in reversed(list(calls_in(at, frame.given_turns))):
+                if wanted in (ref, call.id):
+                    return FoundCall(ref, call, answers.get(ref))
+        at = frame.parent
+    return None

@@ -27,12 +27,15 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
         if open_calls and (event.user_input or event.assistant_output):
             open_calls = still_held(open_calls)
     else:
+        spoke = False
         for turn in turns:
             if turn.role == "user":
                 exchange = frame_id
             elif turn.role == "assistant":
                 step = frame_id
-        open_calls = open_after(open_calls, frame_id, turns, event.holds)
+                spoke = True
+        if spoke or open_calls or event.holds:
+            open_calls = open_after(open_calls, frame_id, turns, event.holds)
     return Frame(
         frame_id,
         event.parent,

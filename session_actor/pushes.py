@@ -90,7 +90,7 @@ def add_assistant(state: State, command: AddAssistant, head: int | None) -> Push
 
 def add_tool_result(state: State, command: AddToolResult, head: int | None) -> Pushed | Repeat:
     """A frame with one result; the same result again: the frame that has it."""
-    found = find_call(state.table, state.calls, head, checked(content.call, command.call, "call"))
+    found = find_call(state.table, state.call_ids, head, checked(content.call, command.call, "call"))
     blocks = checked(content.result_blocks, command.content, "content")
     result = ToolResult(found.call.id, blocks, checked(content.flag, command.is_error, "is_error"), found.ref)
     if found.answered_in is None:
@@ -103,7 +103,7 @@ def add_tool_result(state: State, command: AddToolResult, head: int | None) -> P
 
 def hold_call(state: State, command: HoldCall, head: int | None) -> Pushed:
     """A frame without turns that holds a call back."""
-    found = find_call(state.table, state.calls, head, checked(content.call, command.call, "call"))
+    found = find_call(state.table, state.call_ids, head, checked(content.call, command.call, "call"))
     if found.answered_in is not None:
         raise CallAlreadyAnswered(show(command.call), found.answered_in)
     hold = Hold(found.ref, check_name(command.reason, "reason"))

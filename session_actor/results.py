@@ -72,7 +72,7 @@ def _bound(state: State, head: int | None, own: _OwnCalls, block: Block) -> Bloc
     if not isinstance(block, ToolResult):
         return block
     wanted = block.call_id if block.ref is None else block.ref
-    found = own.find(wanted) or find_call(state.table, state.calls, head, wanted)
+    found = own.find(wanted) or find_call(state.table, state.call_ids, head, wanted)
     if found.answered_in is not None or found.ref in own.answered:
         raise CallAlreadyAnswered(show(wanted), found.answered_in or own.frame_id)
     own.answer(found.ref)

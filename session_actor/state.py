@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .blocks import NULL, thawed
-from .calls import CallIndex, pending
+from .calls import pending
 from .errors import BranchUnknown
 from .keys import Keys
 from .names import MAIN
@@ -23,7 +23,7 @@ class State:
     __slots__ = (
         "attached",
         "branches",
-        "calls",
+        "call_ids",
         "checkpoints",
         "created_at_us",
         "ended",
@@ -61,7 +61,8 @@ class State:
         """The branch that moves with the head; None: detached."""
         self.branches: dict[str, int | None] = {MAIN: None}
         self.checkpoints: dict[str, int] = {}
-        self.calls = CallIndex()
+        self.call_ids: set[str] = set()
+        """The ids of all tool calls, over all branches: an id that is not here needs no search."""
         self.keys = Keys()
 
     @property

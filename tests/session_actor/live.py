@@ -73,7 +73,6 @@ def picture(state: State) -> dict[str, object]:
         "attached": state.attached,
         "branches": dict(state.branches),
         "checkpoints": dict(state.checkpoints),
-        "calls": {call_id: list(refs) for call_id, refs in state.calls.by_id.items()},
-        "results": {ref: list(frames) for ref, frames in state.calls.results.items()},
+        "call_ids": set(state.call_ids),
         "keys": dict(state.keys.entries()),
     }

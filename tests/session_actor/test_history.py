@@ -77,7 +77,7 @@ def test_a_copy_has_the_same_history_and_its_own_name(live):
     copy = copy_of(live)
     ours, theirs = picture(live.state), picture(copy.state)
 
-    for name in ("head", "attached", "branches", "checkpoints", "next_id", "calls", "results"):
+    for name in ("head", "attached", "branches", "checkpoints", "next_id", "call_ids"):
         assert ours[name] == theirs[name], name
     assert [frame and frame.id for frame in copy.state.table.frames] == [None, 1, 2, 3, 4, 5, None, 7]
     assert list(copy.state.stack("idea")) == list(live.state.stack("idea"))
