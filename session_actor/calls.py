@@ -82,7 +82,8 @@ def open_after(
 
 
 def _unanswered(open_calls: tuple[OpenCall, ...], turn: Turn) -> tuple[OpenCall, ...]:
-    answered = {block.ref for block in turn.blocks if type(block) is ToolResult}
+    results = [block.ref for block in turn.blocks if type(block) is ToolResult]
+    answered = results if len(results) == 1 else set(results)  # one is compared sooner than hashed
     return tuple([call for call in open_calls if call.ref not in answered])
 
 
