@@ -53,7 +53,7 @@ class Dormant:
 class Cell:
     """One session as its handles see it.
 
-    Handles read `frames` and `stacks` directly, as readers of an ETS table do. They are empty while no incarnation has
+    Handles read `frames` and `stack` directly, as readers of an ETS table do. They are empty while no incarnation has
     published its state (not loaded, crashed, deleted); a reader that misses then waits in `ready`.
     """
 
@@ -69,7 +69,7 @@ class Cell:
         "recovery",
         "ref",
         "served",
-        "stacks",
+        "stack",
         "state",
         "tick",
         "used",
@@ -82,7 +82,7 @@ class Cell:
         self.ref: ServerRef | Dormant = Dormant(self)
         self.child_id: object = None
         self.frames: Sequence[Frame | None] = NOTHING
-        self.stacks: dict[str | None, Stack] = {}
+        self.stack: Stack | None = None
         self.state: State | None = None
         self.lease: Lease | None = None
         self.recovery: RecoveryReport | None = None
@@ -113,13 +113,13 @@ class Cell:
         self.recovery = recovery
         self.state = state
         self.frames = state.table.frames
-        self.stacks.clear()
+        self.stack = None
 
     def withdraw(self) -> None:
         """Let readers wait for the next incarnation: this one's state cannot be trusted, or is gone."""
         self.state = None
         self.frames = NOTHING
-        self.stacks.clear()
+        self.stack = None
 
     async def ready(self, timeout_s: float | None) -> State:
         """The published state; loads the session when needed, and waits out a restart.

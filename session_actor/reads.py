@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from session_actor.supervisors import CallTimeout, SupervisorError
 
 from .errors import FrameUnknown, InvalidArgument
+from .stack import Stack
 
 if TYPE_CHECKING:
     from session_actor.persistence import RecoveryReport
 
     from .cell import Cell
     from .frames import Frame, Instructions, PendingCall
-    from .stack import Stack
     from .state import State
 
 
@@ -66,12 +66,14 @@ class Reads:
 
     async def stack(self, *, timeout_s: float | None = 5.0) -> Stack:
         """The stack as a value that never changes: taking it costs O(1), listing it O(n) once. Raises BranchUnknown."""
-        try:
-            return self._cell.stacks[self._on]
-        except KeyError:
-            stack = (await self._state(timeout_s)).stack(self._on)
-            self._cell.stacks[self._on] = stack
-            return stack
+        cell = self._cell
+        if self._on is not None:
+            return (await self._state(timeout_s)).stack(self._on)
+        stack = cell.stack
+        if stack is None:
+            state = cell.state or await self._state(timeout_s)
+            stack = cell.stack = Stack(state.table, state.head)
+        return stack
 
     async def branches(self, *, timeout_s: float | None = 5.0) -> dict[str, int | None]:
         """Every branch and the frame id of its head (None: empty), as a dict of your own."""

@@ -201,9 +201,7 @@ class SessionServer(GenServer):
         except BaseException:
             self._cell.withdraw()
             raise
-        stacks = self._cell.stacks
-        if stacks:
-            stacks.clear()
+        self._cell.stack = None
         return reply
 
     # --- the service's own messages ---
