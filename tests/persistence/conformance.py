@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
@@ -19,80 +18,23 @@ import pytest
 from session_actor.persistence import (
     LEVELS,
     Fenced,
-    Lease,
     Level,
     LevelUnreachable,
-    Record,
     SessionTombstoned,
     SessionUnknown,
     Store,
     StoreClosed,
     StoreLocked,
-    UnusableId,
     decode_typed,
     dumps,
     loads,
 )
-from session_actor.persistence.record import NO_SUM
 
-NewStore = Callable[[], Store]
-AT_US = 1_769_851_800_000_001
-HOSTILE_IDS = [
-    "../../etc/passwd", "/", "..", "\x00", "CON", "con", "a\nb", "user", "User", "\u00e9", "e\u0301", "\ud800", "$esc",
-    "\U0001f600", "\ud83d\ude00", '"', "x" * 512, " ", "%", "_",
-]  # fmt: skip
+from .conformance_sessions import SessionsConformance
+from .conformance_tools import AT_US, HOSTILE_IDS, NewStore, Said, listed, opened, reached, said, say, text_of
 
 
-class Said(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A record's data, as the session floor would give it."""
-
-    text: str
-    more: tuple[str, ...] = ()
-    raw: msgspec.Raw = msgspec.Raw(b"null")
-
-
-@asynccontextmanager
-async def opened(store: Store, *, working: bool = True) -> AsyncIterator[Store]:
-    """The store, open, and its workers running if `working`; closed at the end."""
-    await store.open()
-    jobs = [asyncio.ensure_future(job()) for job in store.workers().values()] if working else []
-    try:
-        yield store
-    finally:
-        for job in jobs:
-            job.cancel()
-        await asyncio.gather(*jobs, return_exceptions=True)
-        await store.close()
-
-
-def say(store: Store, lease: Lease, *texts: str) -> int:
-    """Append one record a text; returns the last one's position."""
-    position = 0
-    for text in texts:
-        seq = lease.appended_seq + 1
-        position = store.append(lease, seq, AT_US + seq, "said", Said(text), len(text))
-    return position
-
-
-async def said(store: Store, lease: Lease) -> list[str]:
-    """The texts of all records of the session, which must be numbered, timed and chained as they should."""
-    records = (await store.load(lease)).records
-    assert [record.seq for record in records] == list(range(1, len(records) + 1))
-    assert [record.at_us for record in records] == [AT_US + record.seq for record in records]
-    assert [record.prev for record in records] == [NO_SUM, *(record.sum for record in records)][: len(records)]
-    assert {record.kind for record in records} <= {"said"}
-    return [text_of(record) for record in records]
-
-
-def text_of(record: Record) -> str:
-    return decode_typed(record.data, Said).text
-
-
-async def listed(store: Store, prefix: str = "") -> list[str]:
-    return [info.id async for info in store.sessions(prefix)]
-
-
-class StoreConformance:
+class StoreConformance(SessionsConformance):
     """The suite. Tests get `store`, open and with its workers running, or `new_store` to open one themselves."""
 
     levels: tuple[Level, ...] = LEVELS
@@ -172,175 +114,6 @@ class StoreConformance:
             say(store, lease, f"{lease.session}: {text}")
         for lease in leases:
             assert await said(store, lease) == [f"{lease.session}: {text}" for text in "abc"]
-
-    # --- ids ----------------------------------------------------------------------------------------------------------
-
-    async def test_any_text_is_an_id_and_each_has_its_own_place(self, store, new_store):
-        for session in HOSTILE_IDS:
-            say(store, await store.acquire(session, create=True), f"of {session!r}")
-        await store.flush(self.levels[-1])
-        assert await listed(store) == sorted(HOSTILE_IDS)
-        for session in HOSTILE_IDS:
-            assert await said(store, await store.acquire(session, create=False)) == [f"of {session!r}"]
-
-    @pytest.mark.parametrize("session", ["", "x" * 513, None, 7, b"user", ("user",)])
-    async def test_an_unusable_id_is_refused_by_name(self, store, session):
-        for create in (True, False):
-            with pytest.raises(UnusableId):
-                await store.acquire(session, create=create)
-        assert await listed(store) == []
-
-    # --- leases -------------------------------------------------------------------------------------------------------
-
-    async def test_a_session_that_was_never_made_is_unknown(self, store):
-        with pytest.raises(SessionUnknown) as caught:
-            await store.acquire("user-42", create=False)
-        assert caught.value.session == "user-42"
-
-    async def test_a_session_exists_from_its_first_record_on(self, store):
-        lease = await store.acquire("user-42", create=True)
-        assert await listed(store) == []
-        store.release(lease)
-        with pytest.raises(SessionUnknown):
-            await store.acquire("user-42", create=False)
-        say(store, await store.acquire("user-42", create=True), "a")
-        assert await listed(store) == ["user-42"]
-        assert await said(store, await store.acquire("user-42", create=False)) == ["a"]
-
-    async def test_acquiring_again_ends_the_earlier_lease(self, store):
-        earlier = await store.acquire("user-42", create=True)
-        say(store, earlier, "a", "b")
-        later = await store.acquire("user-42", create=False)
-        assert later.token > earlier.token
-        assert later.birth == earlier.birth
-        with pytest.raises(Fenced):
-            say(store, earlier, "never")
-        with pytest.raises(Fenced):
-            await store.load(earlier)
-        with pytest.raises(Fenced):
-            await store.delete(earlier)
-        store.release(earlier)
-        assert await said(store, later) == ["a", "b"]
-        say(store, later, "c")
-        assert await said(store, later) == ["a", "b", "c"]
-
-    async def test_a_lease_knows_what_is_in_the_store_when_it_is_loaded(self, store):
-        say(store, await store.acquire("user-42", create=True), "a", "b")
-        lease = await store.acquire("user-42", create=True)
-        await store.load(lease)
-        assert lease.appended_seq == 2
-
-    async def test_a_released_lease_is_over(self, store):
-        lease = await store.acquire("user-42", create=True)
-        say(store, lease, "a")
-        store.release(lease)
-        store.release(lease)
-        with pytest.raises(Fenced) as caught:
-            say(store, lease, "b")
-        assert caught.value.session == "user-42"
-        with pytest.raises(Fenced):
-            await store.load(lease)
-        assert await said(store, await store.acquire("user-42", create=False)) == ["a"]
-
-    async def test_what_was_queued_before_a_release_is_kept(self, store, new_store):
-        lease = await store.acquire("user-42", create=True)
-        position = say(store, lease, "a", "b")
-        store.release(lease)
-        await store.flush(self.levels[-1], position)
-        assert await said(store, await store.acquire("user-42", create=False)) == ["a", "b"]
-
-    async def test_of_many_who_acquire_at_once_one_owns_the_session(self, store):
-        say(store, await store.acquire("user-42", create=True), "a")
-        leases = await asyncio.gather(*(store.acquire("user-42", create=True) for _ in range(10)))
-        owners = [lease for lease in leases if lease.live]
-        assert [lease.token for lease in owners] == [max(lease.token for lease in leases)]
-        assert len({lease.birth for lease in leases}) == 1
-        assert await said(store, owners[0]) == ["a"]
-
-    # --- delete -------------------------------------------------------------------------------------------------------
-
-    async def test_a_deleted_session_is_gone_and_its_lease_is_over(self, store):
-        lease = await store.acquire("user-42", create=True)
-        other = await store.acquire("user-43", create=True)
-        say(store, lease, "a")
-        say(store, other, "b")
-        await store.delete(lease)
-        with pytest.raises(SessionTombstoned) as caught:
-            await store.acquire("user-42", create=False)
-        assert caught.value.session == "user-42"
-        with pytest.raises(Fenced):
-            say(store, lease, "never")
-        with pytest.raises(Fenced):
-            await store.delete(lease)
-        assert await listed(store) == ["user-43"]
-        assert await said(store, other) == ["b"]
-
-    async def test_an_id_made_again_is_a_new_session(self, store, new_store):
-        lease = await store.acquire("user-42", create=True)
-        say(store, lease, "a", "b", "c")
-        await store.delete(lease)
-        again = await store.acquire("user-42", create=True)
-        assert again.birth != lease.birth
-        assert again.appended_seq == 0
-        assert await said(store, again) == []
-        say(store, again, "new")
-        assert await said(store, again) == ["new"]
-        with pytest.raises(Fenced):
-            say(store, lease, "never")
-
-    async def test_a_delete_whose_caller_is_cancelled_completes(self, store):
-        lease = await store.acquire("user-42", create=True)
-        say(store, lease, "a")
-        deleting = asyncio.ensure_future(store.delete(lease))
-        await asyncio.sleep(0)
-        deleting.cancel()
-        await asyncio.gather(deleting, return_exceptions=True)
-        await store.flush(self.levels[-1])
-        with pytest.raises(SessionTombstoned):
-            await store.acquire("user-42", create=False)
-
-    async def test_deleting_a_session_without_records_leaves_it_unknown(self, store):
-        await store.delete(await store.acquire("user-42", create=True))
-        with pytest.raises(SessionUnknown):
-            await store.acquire("user-42", create=False)
-
-    async def test_a_deleted_id_made_again_without_a_record_stays_deleted(self, store):
-        lease = await store.acquire("user-42", create=True)
-        say(store, lease, "a")
-        await store.delete(lease)
-        again = await store.acquire("user-42", create=True)
-        for _ in range(2):
-            with pytest.raises(SessionTombstoned):
-                await store.acquire("user-42", create=False)
-            store.release(again)
-
-    # --- listing ------------------------------------------------------------------------------------------------------
-
-    async def test_a_listing_has_the_ids_with_the_prefix_in_order(self, store):
-        ids = ["b", "a", "a-2", "a-10", "A", "\U0001f600", "\uffff", "\ud800", "\u00e9", "%", "_a"]
-        for session in ids:
-            say(store, await store.acquire(session, create=True), "x")
-        assert await listed(store) == sorted(ids)
-        for prefix in ("a", "a-", "%", "_", "\ud800", "\U0001f600", "none"):
-            assert await listed(store, prefix) == sorted(session for session in ids if session.startswith(prefix))
-
-    async def test_a_listing_tells_birth_creation_and_number(self, store):
-        lease = await store.acquire("user-42", create=True)
-        say(store, lease, "a", "b")
-        (info,) = [info async for info in store.sessions()]
-        assert (info.id, info.birth, info.created_at_us, info.seq) == ("user-42", lease.birth, AT_US + 1, 2)
-
-    async def test_sessions_may_come_and_go_while_somebody_reads_a_listing(self, store):
-        leases = [await store.acquire(f"user-{number}", create=True) for number in range(6)]
-        for lease in leases:
-            say(store, lease, "a")
-        seen: list[str] = []
-        async for info in store.sessions():
-            seen.append(info.id)
-            if len(seen) == 1:
-                await store.delete(leases[5])
-                say(store, await store.acquire("user-9", create=True), "a")
-        assert seen[:5] == [f"user-{number}" for number in range(5)]
 
     # --- levels -------------------------------------------------------------------------------------------------------
 
@@ -493,9 +266,3 @@ class StoreConformance:
             await listed(store)
         with pytest.raises(Fenced):
             say(store, lease, "never")
-
-
-def reached(store: Store, level: Level) -> int:
-    """How far a level is."""
-    positions = {"written": store.written_position, "synced": store.synced_position}
-    return positions.get(level, store.health().appended_position)

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from session_actor.persistence import Fenced, Lease, SessionTombstoned, SessionUnknown, Store
 
-from .conformance import listed, said, say
+from .conformance_tools import listed, said, say
 
 SESSIONS = ["user-1", "user-2", "User-1", "\ud800", "../x"]
 sessions = st.sampled_from(SESSIONS)

@@ -13,8 +13,9 @@ from session_actor.persistence import LEVELS, FileStore, MemoryStore
 from session_actor.persistence.header import decode_journal_header
 from session_actor.persistence.names import journal_path
 
-from .conformance import HOSTILE_IDS, NewStore, StoreConformance, opened, say
+from .conformance import StoreConformance
 from .conformance_model import check_against_model
+from .conformance_tools import HOSTILE_IDS, NewStore, opened, say
 
 
 class TestMemoryStore(StoreConformance):
@@ -119,10 +120,10 @@ def state(root: str) -> list[tuple[str, int, int]]:
 
 
 def test_the_memory_store_does_what_the_model_does():
-    check_against_model(MemoryHome, examples=15, steps=30)
+    check_against_model(MemoryHome, examples=10, steps=30)
 
 
 @pytest.mark.parametrize("segment_bytes", [2048, 8 * 1024 * 1024])
 def test_the_file_store_does_what_the_model_does(tmp_path, segment_bytes):
     roots = (tmp_path / str(number) for number in itertools.count())
-    check_against_model(lambda: FileHome(roots, segment_bytes), examples=12, steps=30)
+    check_against_model(lambda: FileHome(roots, segment_bytes), examples=8, steps=30)
