@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -45,7 +45,7 @@ class CrashCast(msgspec.Struct, Cast, frozen=True):
 class Leave(msgspec.Struct, Call[str], frozen=True):
     """The server stops itself with this reason, and still answers."""
 
-    reason: str = "normal"
+    reason: Literal["normal", "stopped"] = "normal"
 
 
 class Hold(msgspec.Struct, Call[str], frozen=True):

@@ -1,6 +1,7 @@
 """Elixir's dynamic_supervisor_test.exs: how children end when the supervisor ends, and one by one."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ def lives_of_three() -> list[Life]:
     return [Life(name) for name in "abc"]
 
 
-async def hold_all(lives: list[Life], refs: list[ServerRef], message: Any = Hold()) -> list[asyncio.Future[Any]]:  # noqa: B008
+async def hold_all(lives: list[Life], refs: list[ServerRef], message: Any = Hold()) -> Sequence[asyncio.Future[Any]]:  # noqa: B008
     calls = [asyncio.ensure_future(ref.call(message, timeout_s=None)) for ref in refs]
     for life in lives:
         await life.held.wait()

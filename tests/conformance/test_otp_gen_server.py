@@ -140,6 +140,17 @@ async def test_stop_with_an_impossible_timeout_is_refused_and_the_server_lives(
     assert await ref.call(Ping()) == 1
 
 
+@pytest.mark.parametrize("reason", ["whatever", "crashed", "parent", None])
+async def test_a_reason_outside_the_list_is_refused_and_the_server_lives(
+    supervisor: DynamicSupervisor, reason: Any
+) -> None:
+    ref = await supervisor.start_child(Life("a").spec(restart="temporary"))
+    with pytest.raises((ValueError, TypeError)):
+        await ref.stop(reason)
+    assert ref.alive
+    assert await ref.call(Ping()) == 1
+
+
 async def test_a_server_may_be_stopped_through_its_name(supervisor: DynamicSupervisor) -> None:
     registry = Registry()
     registry.register("to stop", await supervisor.start_child(Life("a").spec()))
@@ -267,7 +278,7 @@ async def test_a_reply_after_the_timeout_reaches_nobody(supervisor: DynamicSuper
     await pass_time(clock, 2.0)
     with pytest.raises(CallTimeout):
         await call
-    dropped = (await statistics(ref)).dropped if asyncio.iscoroutine(statistics(ref)) else statistics(ref).dropped
+    dropped = statistics(ref).dropped
     later = asyncio.ensure_future(ref.call(Ask()))
     await settle()
     listener.waiting[0].reply("late")
