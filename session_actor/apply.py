@@ -98,7 +98,7 @@ def _add(state: State, table: Table, frame: Frame) -> None:
     state.next_id = frame.id + 1
     for turn in frame.given_turns or ():
         if turn.role == "assistant":
-            state.call_ids.update([block.id for block in turn.blocks if type(block) is ToolCall])
+            state.call_ids.update((block.id, None) for block in turn.blocks if type(block) is ToolCall)
 
 
 def _popped(state: State, event: Popped, _at_us: int) -> list[Frame]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .service_errors import SessionDeleted
@@ -13,11 +14,21 @@ if TYPE_CHECKING:
     from session_actor.persistence import Lease, RecoveryReport
     from session_actor.supervisors import PendingReply, ServerRef, SupervisorError
 
+    from .events import AnyEvent
     from .frames import Frame
     from .stack import Stack
     from .state import State
 
 NOTHING: Sequence[Frame | None] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What makes a session that does not exist yet: its first events, and whether it must be new."""
+
+    events: tuple[tuple[AnyEvent, int], ...]
+    """Each with its weight, as `Store.append` wants it."""
+    must_be_new: bool = False
 
 
 class Home(Protocol):
@@ -60,6 +71,7 @@ class Cell:
     __slots__ = (
         "__weakref__",
         "_home",
+        "birth",
         "child_id",
         "deleted",
         "exchange_lock",
@@ -80,6 +92,7 @@ class Cell:
         self.id = session_id
         self._home = home
         self.ref: ServerRef | Dormant = Dormant(self)
+        self.birth: Birth | None = None
         self.child_id: object = None
         self.frames: Sequence[Frame | None] = NOTHING
         self.stack: Stack | None = None
@@ -109,6 +122,7 @@ class Cell:
     def publish(self, state: State, lease: Lease, recovery: RecoveryReport) -> None:
         """Let readers see the state of a session that is loaded."""
         self.served = True
+        self.birth = None
         self.lease = lease
         self.recovery = recovery
         self.state = state

@@ -29,7 +29,7 @@ from session_actor.supervisors import (
     SupervisorError,
 )
 
-from .cell import Cell, Dormant
+from .cell import Birth, Cell, Dormant
 from .errors import SessionActorError, translate
 from .recency import Recency
 from .service_errors import (
@@ -41,7 +41,7 @@ from .service_errors import (
     SessionNotFound,
     SessionQuarantined,
 )
-from .session import Birth, Flush, Passivate, SessionServer
+from .session import Flush, Passivate, SessionServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -76,6 +76,7 @@ class Population:
         self._store = store
         self._options = options
         self._closed = False
+        self._mailbox = MailboxSpec(options.mailbox_limit, "block")
         self._cells: WeakValueDictionary[str, Cell] = WeakValueDictionary()
         self._live: dict[object, Cell] = {}
         self._tick = count(1).__next__
@@ -122,13 +123,14 @@ class Population:
         child_id = (cell.id, self._tick())
         spec = ChildSpec(
             child_id,
-            start=partial(SessionServer, cell, self._store, options.durability, birth),
+            start=partial(SessionServer, cell, self._store, options.durability),
             restart="transient",
             shutdown_s=options.shutdown_s,
-            mailbox=MailboxSpec(options.mailbox_limit, "block"),
+            mailbox=self._mailbox,
             drain=True,
         )
         ref = self.supervisor.spawn(spec)
+        cell.birth = birth
         cell.served = False
         cell.child_id = child_id
         cell.ref = ref

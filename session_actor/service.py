@@ -21,7 +21,7 @@ from session_actor.persistence import (
 )
 from session_actor.supervisors import Backoff, ChildSpec, Intensity, Supervisor, SupervisorError
 
-from .cell import Cell, Dormant
+from .cell import Birth, Cell, Dormant
 from .commands import End
 from .errors import InvalidArgument, SessionActorError, translate
 from .events import Source
@@ -30,7 +30,7 @@ from .history import created, history_of
 from .moves import frame_of
 from .population import Population, SessionOptions
 from .service_errors import ServiceClosed, ServiceDown, SessionNotFound, SessionQuarantined
-from .session import Birth, Delete
+from .session import Delete
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

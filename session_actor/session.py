@@ -49,7 +49,7 @@ from .state import State
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .cell import Cell
+    from .cell import Birth, Cell
 
 _RECORDS_PER_TURN: Final = 1_000
 """How many records are applied between two turns of the loop: about 3 ms, so that others never wait 10 ms."""
@@ -74,14 +74,6 @@ class Delete(msgspec.Struct, Call[None], frozen=True, gc=False):
     """Delete the session and end."""
 
 
-class Birth(msgspec.Struct, frozen=True):
-    """What makes a session that does not exist yet: its first events, and whether it must be new."""
-
-    events: tuple[tuple[AnyEvent, int], ...]
-    """Each with its weight, as `Store.append` wants it."""
-    must_be_new: bool = False
-
-
 class SessionServer(GenServer):
     """One incarnation of one session.
 
@@ -89,15 +81,14 @@ class SessionServer(GenServer):
     session from the store, which serves its own unwritten records.
     """
 
-    __slots__ = ("_birth", "_cell", "_gate", "_lease", "_level", "_position", "_state", "_store")
+    __slots__ = ("_cell", "_gate", "_lease", "_level", "_position", "_state", "_store")
 
-    def __init__(self, cell: Cell, store: Store, level: Level, birth: Birth | None) -> None:
-        """`level`: the service's default. `birth`: how to make a session that does not exist; None: it is an error."""
+    def __init__(self, cell: Cell, store: Store, level: Level) -> None:
+        """`level`: the service's default."""
         super().__init__()
         self._cell = cell
         self._store = store
         self._level: Level = level
-        self._birth = birth
         self._gate = OutputGate(store, self.defer)
         self._lease: Lease
         self._state: State
@@ -125,7 +116,7 @@ class SessionServer(GenServer):
     async def _load(self) -> None:
         store = self._store
         try:
-            lease = await store.acquire(self._cell.id, create=self._birth is not None)
+            lease = await store.acquire(self._cell.id, create=self._cell.birth is not None)
         except (SessionUnknown, SessionTombstoned):
             raise SessionNotFound(self._cell.id) from None
         loaded = await store.load(lease)
@@ -137,8 +128,9 @@ class SessionServer(GenServer):
         self._lease = lease
         self._state = state
         self._position = store.health().appended_position
-        if self._birth is not None:
-            await self._be_born(self._birth)
+        birth = self._cell.birth
+        if birth is not None:
+            await self._be_born(birth)
         if state.importing:
             raise ForkUnfinished(self._cell.id)
         self._cell.publish(state, lease, loaded.report)
@@ -149,7 +141,7 @@ class SessionServer(GenServer):
             for event, weight in birth.events:
                 self._record(event, weight)
                 await asyncio.sleep(0)  # a part of a long history may hold a megabyte
-        elif birth.must_be_new and not self._cell.served:
+        elif birth.must_be_new:
             raise SessionExists(self._cell.id)
 
     async def terminate(self, reason: ExitReason) -> None:

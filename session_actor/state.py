@@ -61,8 +61,9 @@ class State:
         """The branch that moves with the head; None: detached."""
         self.branches: dict[str, int | None] = {MAIN: None}
         self.checkpoints: dict[str, int] = {}
-        self.call_ids: set[str] = set()
-        """The ids of all tool calls, over all branches: an id that is not here needs no search."""
+        self.call_ids: dict[str, None] = {}
+        """The ids of all tool calls, over all branches: an id that is not here needs no search. An empty dict takes a
+        third of an empty set, and most sessions of a store have no calls yet."""
         self.keys = Keys()
 
     @property
