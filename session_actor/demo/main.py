@@ -9,6 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from session_actor.errors import SessionActorError
+
+from .child import SESSION_ID
 from .display import Progress, percentile, table
 from .parent import ChildFailed, Options, Outcome, Parent
 from .plan import read_plan
@@ -31,13 +34,16 @@ def run_demo(transcript: Path, *, kills: int, seed: int, durability: str, keep: 
         keep: the folder for the session, which must not exist or be empty; None: a temporary one, removed afterwards.
 
     Returns:
-        The exit code: 0, 1 when anything acknowledged at `written` or `synced` was lost or a field differs, 2 when the
-        demo could not run.
+        The exit code: 0; 1 when anything acknowledged at `written` or `synced` was lost, when a field differs, or when
+        the session could not be recovered; 2 when the arguments do not fit.
     """
     directory = keep or Path(tempfile.mkdtemp(prefix="session-actor-demo-"))
     try:
-        return _run(Options(directory, transcript, durability, kills, seed))
-    except (OSError, ValueError, ChildFailed) as error:
+        return _run(Options(directory, transcript, durability, kills, seed), keep=keep is not None)
+    except (ChildFailed, SessionActorError) as error:
+        print(f"the session was not recovered: {error}", file=sys.stderr)
+        return 1
+    except (OSError, ValueError) as error:
         print(f"the demo could not run: {error}", file=sys.stderr)
         return 2
     finally:
@@ -45,7 +51,7 @@ def run_demo(transcript: Path, *, kills: int, seed: int, durability: str, keep: 
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _run(options: Options) -> int:
+def _run(options: Options, *, keep: bool) -> int:
     if options.directory.exists() and any(options.directory.iterdir()):
         raise ValueError(f"{options.directory} is not empty: give a new folder to --keep")
     plan = asyncio.run(read_plan(options.transcript))
@@ -57,6 +63,8 @@ def _run(options: Options) -> int:
         progress.close()
     verdict = asyncio.run(verify(options.directory, plan, outcome))
     _show(plan, outcome, verdict)
+    if keep:
+        print(f"kept: session {SESSION_ID!r} in {options.directory}")
     promised = options.durability != "async"
     return 1 if verdict.differences or (promised and outcome.lost) else 0
 

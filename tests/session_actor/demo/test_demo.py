@@ -53,6 +53,7 @@ def test_the_demo_loses_nothing_over_three_kills_and_shows_it(tmp_path: Path):
     for name in ("checkpoint one-third", "branch idea", "branch main (here)", "forked from"):
         assert name in done.stdout
     assert "kill 3 of 3" in done.stderr
+    assert "kept: session 'demo'" in done.stdout
     assert (tmp_path / "kept" / "log").is_dir()
 
 
