@@ -176,17 +176,29 @@ async def _close(slot: Slot, reason: ExitReason) -> ExitReason:
 async def _terminate(slot: Slot, server: GenServer, reason: ExitReason) -> None:
     """Run `terminate` where a cancellation of the server's task does not reach it, only the deadline does."""
     floor = slot.floor
-    task = asyncio.Task(server.terminate(reason), loop=floor.loop)
+    begun: list[bool] = []
+
+    async def body() -> None:
+        begun.append(True)
+        await server.terminate(reason)
+
+    def cut() -> None:  # not before the first step: a task cancelled then never runs at all
+        if begun:
+            task.cancel()
+        else:
+            floor.loop.call_soon(cut)
+
+    task = asyncio.Task(body(), loop=floor.loop)
     floor.tasks[task] = slot
     floor.active[task] = slot
-    grace = floor.clock.call_later(KILL_GRACE_S, lambda: _cancel(task)) if slot.killing else None
+    grace = floor.clock.call_later(KILL_GRACE_S, cut) if slot.killing else None
     try:
         while not task.done():
             try:
                 await asyncio.wait([task])
             except asyncio.CancelledError:
                 if slot.killing:
-                    task.cancel()
+                    cut()
     finally:
         floor.tasks.pop(task, None)
         floor.active.pop(task, None)
@@ -194,10 +206,6 @@ async def _terminate(slot: Slot, server: GenServer, reason: ExitReason) -> None:
             grace.cancel()
     if not task.cancelled():
         task.result()
-
-
-def _cancel(task: asyncio.Task[None]) -> None:
-    task.cancel()
 
 
 def end(slot: Slot, task: asyncio.Task[None], reason: ExitReason) -> None:

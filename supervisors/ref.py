@@ -6,7 +6,7 @@ from asyncio import CancelledError
 from contextvars import copy_context
 from threading import get_ident
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from .checks import check_timeout
 from .deadlock import refuse_own_task, waiting
@@ -124,7 +124,7 @@ class ServerRef:
         reply: Any = self.dispatch(message, timeout_s)
         if type(reply) is not PendingReply:
             return reply
-        pending = cast("PendingReply[Any]", reply)
+        pending: PendingReply[Any] = reply  # pyright: ignore[reportUnknownVariableType]
         if pending.slot.floor.active:
             return await pending.wait()
         try:  # as `wait` does, without one more coroutine

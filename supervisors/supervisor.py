@@ -63,6 +63,7 @@ class Supervisor(Tree):
             message = f"strategy is one of {', '.join(_STRATEGIES)}, not {strategy!r}"
             raise ValueError(message)
         self.strategy: Strategy = strategy
+        self._adding: set[Slot] = set()
         self._given: Final[dict[Hashable, ChildSpec]] = {}
         self._specs: dict[Hashable, ChildSpec] = self._given
         for spec in children:
@@ -84,14 +85,11 @@ class Supervisor(Tree):
         self._refuse_known(spec.id)
         self._specs[spec.id] = spec
         slot = self._new_slot(spec)
+        self._adding.add(slot)
         try:
             return await self._start_slot(slot)
-        except StartIgnored:
-            raise
-        except ServerError:
-            if slot.first and self._slots.get(spec.id) is slot:
-                self._forget(spec.id)
-            raise
+        finally:
+            self._adding.discard(slot)
 
     async def restart_child(self, child_id: Hashable) -> ServerRef:
         """Start a child that has ended, and wait for its init.
@@ -169,7 +167,8 @@ class Supervisor(Tree):
 
     def _finish(self, slot: Slot, reason: ExitReason) -> None:
         super()._finish(slot, reason)
-        if slot.spec.restart == "temporary" and not self._closing:
+        failed = slot in self._adding and slot.first and not isinstance(reason.error, StartIgnored)
+        if failed or (slot.spec.restart == "temporary" and not self._closing):
             self._forget(slot.id)
 
     def _restart(self, slot: Slot, delay_s: float) -> None:
@@ -197,14 +196,14 @@ class Supervisor(Tree):
                     return
 
     async def _settled(self, slot: Slot) -> bool:
-        """Wait until the child has started (True) or ended again."""
+        """Wait until the child has started or does not want to (True), or has crashed again (False)."""
         waiter = slot.start_waiter()
         if slot.exit_waiters is None:
             slot.exit_waiters = []
         slot.exit_waiters.append(waiter)
         with suppress(ServerError):
             await waiter
-        return slot.task is not None
+        return slot.task is not None or slot.phase == "ended"
 
     def _ends(self) -> bool:
         return self._fault is not None or self._closing or self._own().ending is not None

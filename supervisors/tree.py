@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from .child_spec import ChildSpec
 from .deadlock import refuse_own_task, waiting
-from .errors import AlreadyStarted, ChildNotFound, NotStarted, RestartsExhausted, ServerDown
+from .errors import AlreadyStarted, ChildExists, ChildNotFound, NotStarted, RestartsExhausted, ServerDown
 from .events import OnEvent, emit
 from .exits import PARENT, STOPPED, ExitReason
 from .floor import Floor
@@ -186,6 +186,8 @@ class Tree(SupervisorBase):
 
     async def _start_slot(self, slot: Slot) -> ServerRef:
         """Start a slot that is not running and wait for its init; InitFailed and the like are the caller's."""
+        if slot.task is not None:
+            raise ChildExists(f"child {slot.id!r} of supervisor {self._name!r} is running")
         slot.first = True
         slot.attempt = 0
         launch(slot)
@@ -203,8 +205,8 @@ class Tree(SupervisorBase):
     def _refuse_stopped(self) -> None:
         own = self._own()
         own.floor.check(own.id)
-        if not self.alive:
-            msg = f"supervisor {self._name!r} is not running: it has ended, or waits for its restart"
+        if not self.alive or own.phase != "running":
+            msg = f"supervisor {self._name!r} is not running: it is starting, stopping, ended, or waits for its restart"
             raise NotStarted(msg)
 
     def _refuse_running(self) -> None:

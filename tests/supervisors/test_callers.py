@@ -26,7 +26,23 @@ from session_actor.supervisors import (
     statistics,
 )
 
-from .support import AT_ONCE, Add, Boom, Crash, CrashLater, Defer, Get, Hold, Life, Note, Run, RunAsync, Stubborn, idle, turns
+from .support import (
+    AT_ONCE,
+    Add,
+    Boom,
+    Crash,
+    CrashLater,
+    Defer,
+    Get,
+    Hold,
+    Life,
+    Note,
+    Run,
+    RunAsync,
+    Stubborn,
+    idle,
+    turns,
+)
 
 
 async def test_a_callers_timeout_neither_ends_nor_restarts_nor_wipes_the_server(life: Life, clock: Any) -> None:
@@ -338,7 +354,9 @@ class Interrupting(GenServer):
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("queued", [False, True])
-def test_an_interrupt_in_a_handler_leaves_the_loop_and_resolves_every_waiter(kind: type[BaseException], queued: bool) -> None:
+def test_an_interrupt_in_a_handler_leaves_the_loop_and_resolves_every_waiter(
+    kind: type[BaseException], queued: bool
+) -> None:
     waiting: list[PendingReply[Any]] = []
 
     def interrupt(_: Any) -> None:
