@@ -10,6 +10,7 @@ import asyncio
 import tempfile
 from collections import deque
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any
@@ -155,7 +156,7 @@ def append_batch(store: FileStore, leases: list[Lease]) -> None:
 
 async def push_all(opened: list[Session], each: int, level: str) -> float:
     """Return the seconds a record for every session to push so many frames, all sessions at once."""
-    pushes = [pusher(session, level) for session in opened]
+    pushes = [partial(pusher(session, level), timeout_s=None) for session in opened]
 
     async def one(push: Callable[[], Coroutine[Any, Any, object]]) -> None:
         for _ in range(each):
