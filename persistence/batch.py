@@ -19,14 +19,15 @@ Entry = tuple["SessionLog", int, int, str, object, int]
 
 
 class Batch:
-    """Lines that go to one segment with one write.
+    """Lines that lie one behind the other in one segment.
 
-    `start`: offset of the first line in the segment. `lines`: the lines, one after the other. `records`: of each record
-    session, seq, and start and end inside the batch. `first`, `last`: the store's positions that the batch covers;
-    `last` is `first` - 1 for a watermark alone, and refused entries have a position but no record.
+    `start`: offset of the first line in the segment. `lines`: the lines, one after the other. `first`, `last`: the
+    store's positions that the batch covers; `last` is `first` - 1 for a watermark alone, and refused entries have a
+    position but no record. The records are kept in parallel lists, because an object for each would keep the garbage
+    collector busy until they are synced.
     """
 
-    __slots__ = ("_parts", "first", "last", "records", "segment", "size", "start")
+    __slots__ = ("_parts", "ends", "first", "last", "logs", "segment", "seqs", "size", "start", "starts")
 
     def __init__(self, segment: Segment, first: int) -> None:
         """An empty batch at the end of `segment`; `first`: position of the next entry."""
@@ -35,7 +36,13 @@ class Batch:
         self.size = 0
         self.first = first
         self.last = first - 1
-        self.records: list[tuple[SessionLog, int, int, int]] = []
+        self.logs: list[SessionLog] = []
+        """Of each record, its session."""
+        self.seqs: list[int] = []
+        self.starts: list[int] = []
+        """Where each record begins in the segment."""
+        self.ends: list[int] = []
+        """Where each record ends in the segment, without its newline."""
         self._parts: list[bytes] = []
 
     @property
@@ -52,6 +59,13 @@ class Batch:
             raise RuntimeError(f"{self.segment.path} is closed: nothing can be written to it")
         return self.segment.file
 
+    @property
+    def records(self) -> list[tuple[SessionLog, int, bytes]]:
+        """Of each record its session, its seq, and its journal line."""
+        lines, base = self.lines, self.start
+        places = zip(self.logs, self.seqs, self.starts, self.ends, strict=True)
+        return [(log, seq, lines[start - base : end - base] + b"\n") for log, seq, start, end in places]
+
     def add_entry(self, entry: Entry) -> None:
         """Make the line of one entry. Raises what makes it unstorable, and then only its position is taken."""
         log, seq, at_us, kind, data, _ = entry
@@ -66,38 +80,52 @@ class Batch:
         """Wrap a journal line, newline included, for the batch's segment."""
         segment = self.segment
         line, segment.last_sum = encode_log_line(segment.synced, segment.last_sum, log.owner, record)
-        segment.end += len(line)
-        self._parts.append(line)
-        self.size += len(line)
-        end = self.size - SUFFIX_BYTES
-        self.records.append((log, seq, end - len(record) + 1, end))
+        self._add_line(line)
+        end = segment.end - SUFFIX_BYTES
+        self.logs.append(log)
+        self.seqs.append(seq)
+        self.starts.append(end - len(record) + 1)
+        self.ends.append(end)
 
     def add_watermark(self) -> None:
         """Add a line that only tells how far the segment is synced."""
         segment = self.segment
         line, segment.last_sum = encode_watermark(segment.synced, segment.last_sum)
-        segment.end += len(line)
+        self._add_line(line)
+
+    def _add_line(self, line: bytes) -> None:
         self._parts.append(line)
         self.size += len(line)
+        self.segment.end += len(line)
+
+    def absorb(self, following: Batch) -> None:
+        """Take in the batch that lies directly behind this one."""
+        self.size += following.size
+        self.last = following.last
+        self.logs += following.logs
+        self.seqs += following.seqs
+        self.starts += following.starts
+        self.ends += following.ends
+        self._parts += following._parts
 
     def note_written(self) -> None:
         """The operating system has the lines: tell the segment and the sessions."""
-        segment, start = self.segment, self.start
-        segment.written = start + self.size
+        segment, note = self.segment, self.segment.note
+        segment.written = self.start + self.size
         segment.crc = crc32(self.lines, segment.crc)
-        for log, seq, begin, end in self.records:
-            segment.note(log, start + begin, start + end)
+        for log, seq, start, end in zip(self.logs, self.seqs, self.starts, self.ends, strict=True):
+            note(log, start, end)
             log.note_written(seq)
 
     def note_synced(self) -> None:
         """The disk has the lines: tell the sessions."""
-        for log, seq, _, _ in self.records:
+        for log, seq in zip(self.logs, self.seqs, strict=True):
             log.note_synced(seq)
 
     def seq_at(self, position: int) -> int:
         """The seq of the record at a position, or near it where entries were refused."""
-        index = min(position - self.first, len(self.records) - 1)
-        return self.records[index][1] if index >= 0 else 0
+        index = min(position - self.first, len(self.seqs) - 1)
+        return self.seqs[index] if index >= 0 else 0
 
 
 def rebuild(segment: Segment, batches: list[Batch]) -> list[Batch]:
@@ -105,9 +133,8 @@ def rebuild(segment: Segment, batches: list[Batch]) -> list[Batch]:
     rebuilt: list[Batch] = []
     for old in batches:
         new = Batch(segment, old.first)
-        lines = old.lines
-        for log, seq, start, end in old.records:
-            new.add_record(log, seq, lines[start:end] + b"\n")
+        for log, seq, record in old.records:
+            new.add_record(log, seq, record)
         new.last = old.last
         rebuilt.append(new)
     return rebuilt

@@ -120,14 +120,14 @@ class Cutter:
 
     def _contents(self, segment: Segment) -> bytes:
         """The bytes of a segment, which must be those that were written."""
-        data = segment.data
-        if data is None:
-            file = segment.file or self._disk.open(segment.path)
-            try:
-                data = file.read(0, segment.end)
-            finally:
-                if file is not segment.file:
-                    file.close()
+        if segment.data is not None:
+            return segment.data
+        file = segment.file or self._disk.open(segment.path)
+        try:
+            data = file.read(0, segment.end)
+        finally:
+            if file is not segment.file:
+                file.close()
         if crc32(data) != segment.crc:
             raise LogCorrupt(segment.path, 0, "its bytes are not those that were written")
         return data

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .errors import JournalCorrupt, LineDamaged, LogCorrupt, StoreCorrupt
 from .journal import broken_link, read_journal
 from .names import journal_path
-from .record import NO_SUM, Record, decode_record, decode_records, encode_record
+from .record import NO_SUM, Record, decode_record, decode_records, encode_record, verify
 from .segment import read_spans
 from .store import LoadedSession, RecoveryReport
 from .values import encode_record_data
@@ -61,10 +61,9 @@ class Loader:
         places, pieces, logged = await self._read_all(log)
         records = [record for piece in pieces for record in await self._decode_piece(log, piece)]
         journal_records = len(records)
-        for line in logged:
-            records.append(self._decode_logged(log, line, places))
-            if len(records) % _TURN_RECORDS == 0:
-                await asyncio.sleep(0)
+        for first in range(0, len(logged), _TURN_RECORDS):
+            records += self._decode_logged(log, logged[first : first + _TURN_RECORDS], places)
+            await asyncio.sleep(0)
         log_records = len(records) - journal_records
         records += [decode_record(line) for line in places.memory]
         self._check(log, records, journal_records, places)
@@ -80,14 +79,17 @@ class Loader:
         )
         return LoadedSession(records, report)
 
-    # --- reading ------------------------------------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------------------------------
 
     async def _read_all(self, log: SessionLog) -> tuple[_Places, list[bytes], list[bytes]]:
-        """Read until nothing was moved by a cut meanwhile."""
+        """Read until nothing was moved by a cut meanwhile; in the thread, unless all of it is in memory."""
         while True:
             places = self._places(log)
+            read = partial(self._read, log, places)
+            if places.extent is None and all(data is not None for _, data, _ in places.log):
+                return places, *read()
             try:
-                return places, *await self._thread.run(partial(self._read, log, places))
+                return places, *await self._thread.run(read)
             except (FileNotFoundError, StoreCorrupt):
                 if log.extent is places.extent:
                     raise
@@ -95,12 +97,7 @@ class Loader:
     def _places(self, log: SessionLog) -> _Places:
         segments = [*self._log.sealed, *([self._log.current] if self._log.current else [])]
         found = [(segment, segment.data, segment.spans[log][:]) for segment in segments if log in segment.spans]
-        memory = [
-            batch.lines[start:end] + b"\n"
-            for batch in self._writer.unwritten()
-            for owner, _, start, end in batch.records
-            if owner is log
-        ]
+        memory = [line for batch in self._writer.unwritten() for owner, _, line in batch.records if owner is log]
         return _Places(log.extent, found, memory + self._queued(log))
 
     def _queued(self, log: SessionLog) -> list[bytes]:
@@ -115,7 +112,7 @@ class Loader:
         return lines
 
     def _read(self, log: SessionLog, places: _Places) -> tuple[list[bytes], list[bytes]]:
-        """The journal in pieces of lines, and the lines from the log. Runs in the thread."""
+        """The journal in pieces of lines, and the lines from the log, checked."""
         pieces: list[bytes] = []
         if places.extent is not None:
             path = f"{self._journals}/{journal_path(log.session, places.extent.number)}"
@@ -127,12 +124,12 @@ class Loader:
                 continue
             file = self._disk.open(segment.path)
             try:
-                lines += [record + b"\n" for record in read_spans(file.read, spans)]
+                lines += [_sound(log, segment, record + b"\n") for record in read_spans(file.read, spans)]
             finally:
                 file.close()
         return pieces, lines
 
-    # --- decoding -----------------------------------------------------------------------------------------------------
+    # --- decoding ----------------------------------------------------------------------------------------------------
 
     async def _decode_piece(self, log: SessionLog, piece: bytes) -> list[Record]:
         await asyncio.sleep(0)
@@ -143,13 +140,12 @@ class Loader:
             raise JournalCorrupt(path, 0, 0, str(error)) from error
 
     @staticmethod
-    def _decode_logged(log: SessionLog, line: bytes, places: _Places) -> Record:
+    def _decode_logged(log: SessionLog, lines: list[bytes], places: _Places) -> list[Record]:
         try:
-            return decode_record(line)
-        except LineDamaged:
-            raise LogCorrupt(
-                places.log[0][0].path, places.log[0][2][0], f"a record of {log.session!r} is bad"
-            ) from None
+            return decode_records(b"".join(lines))
+        except LineDamaged as error:
+            segment, _, spans = places.log[0]
+            raise LogCorrupt(segment.path, spans[0], f"a record of {log.session!r} is unreadable: {error}") from error
 
     def _check(self, log: SessionLog, records: list[Record], journal_records: int, places: _Places) -> None:
         """No record may be missing, doubled or out of place."""
@@ -162,3 +158,9 @@ class Loader:
         segment, _, spans = places.log[0]
         why = f"record {index + 1} of session {log.session!r} does not follow the one before"
         raise LogCorrupt(segment.path, spans[0], why)
+
+
+def _sound(log: SessionLog, segment: Segment, line: bytes) -> bytes:
+    if not verify(line):
+        raise LogCorrupt(segment.path, segment.spans[log][0], f"a record of {log.session!r} fails its check")
+    return line

@@ -8,6 +8,7 @@ its bytes, and segments behind it, are kept aside, never removed.
 from __future__ import annotations
 
 import asyncio
+from array import array
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
@@ -16,13 +17,12 @@ from .errors import LogCorrupt
 from .header import SegmentRef
 from .log import SEGMENT_NAME, SPARE_NAME, TAKEOVER_NAME
 from .record import SUFFIX_BYTES, decode_record
-from .scan import Damage, SegmentScan
+from .scan import Damage, SegmentScan, read_owner
 from .segment import Segment
 from .session_log import SessionLog
 from .store import TornTail
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Callable
 
     from .disk_thread import DiskThread
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 TOMBSTONE: Final = "store.deleted"
 """Kind of the record that ends a session for ever."""
 _MARK: Final = b'"kind":"store.deleted"'
+_MARK_WITHIN: Final = 96
+"""`seq` and `at`, which come before it, are shorter."""
 HELD_BYTES: Final = 64 * 1024 * 1024
 """This much of the log is kept in memory until it is cut, so that sessions load without reading it again."""
 
@@ -65,6 +67,7 @@ class LogRecovery:
         self._aside = aside
         self._thread = thread
         self._known = known
+        self._owners: dict[bytes, tuple[str, str]] = {}
         self._births: dict[tuple[str, str], SessionLog] = {}
         self._damage: list[tuple[int, Damage]] = []
         self._last_line: dict[SessionLog, tuple[int, int]] = {}
@@ -87,8 +90,10 @@ class LogRecovery:
         await self._set_aside(kept, [scan for scan in scans if scan not in kept])
         for scan in kept:
             await self._index(scan)
-        for segment in self._log.sealed:
-            await self._thread.run(partial(self._sync, segment.path))
+        for scan in kept[-1:]:
+            if not scan.is_settled:
+                for segment in self._log.sealed:
+                    await self._thread.run(partial(self._sync, segment.path))
         self._log.next_number = max([first_live - 1, *numbers]) + 1
         if kept:
             self._log.tail = SegmentRef(_number(kept[-1]), kept[-1].end)
@@ -193,35 +198,51 @@ class LogRecovery:
         segment = Segment(_number(scan), scan.path, None, continues, (header, ""))
         segment.end = segment.written = segment.synced = scan.end
         segment.damaged = any(number == segment.number for number, _ in self._damage)
+        spans: dict[bytes, array[int]] = {}
         for run in scan.runs:
-            self._index_run(segment, scan.data, run)
+            self._index_run(scan, run, spans)
             await asyncio.sleep(0)
-        data = scan.data[: scan.end]
-        for log, spans in segment.spans.items():
-            _note_newest(log, data, spans)
-        segment.crc = segment.synced_crc = await self._thread.run(lambda: crc32(data))
+        segment.spans = {self._births[self._owners[owner]]: places for owner, places in spans.items()}
+        data = scan.data
+        for log, places in segment.spans.items():
+            _note_newest(log, data, places)
         self._held += len(data)
         if self._held <= HELD_BYTES:
             segment.data = data
+        else:
+            segment.crc = segment.synced_crc = await self._thread.run(lambda: crc32(memoryview(data)[: scan.end]))
         scan.data = b""
         self._log.sealed.append(segment)
 
-    def _index_run(self, segment: Segment, data: bytes, run: Run) -> None:
-        births, note, number = self._births, segment.note, segment.number
-        has_tombstone = data.find(_MARK, run.start, run.ends[-1]) >= 0
-        for line_end, line in zip(run.ends, run.lines, strict=True):
-            if not line.birth:
+    def _index_run(self, scan: SegmentScan, run: Run, spans: dict[bytes, array[int]]) -> None:
+        """Note where the records of each owner lie."""
+        find = scan.data.find
+        for line_end, begin, owner in zip(run.ends, run.begins, run.owners, strict=True):
+            if not owner:
                 continue
-            session = line.s if type(line.s) is str else line.session
-            log = births.get((session, line.birth))
-            if log is None:
-                log = births[session, line.birth] = SessionLog(session, line.birth)
-            end = line_end - SUFFIX_BYTES
-            note(log, end - len(line.r), end)
-            if has_tombstone and _MARK in bytes(line.r):
-                log.dead = log.dead or decode_record(bytes(line.r) + b"\n").kind == TOMBSTONE
+            places = spans.get(owner)
+            if places is None:
+                places = spans[owner] = array("Q")
+                self._meet(scan, owner, begin)
+            places.append(begin)
+            places.append(line_end - SUFFIX_BYTES)
+            if find(_MARK, begin, begin + _MARK_WITHIN) >= 0:
+                self._bury(owner, scan.data[begin : line_end - SUFFIX_BYTES])
             if self._damage:
-                self._last_line[log] = number, end
+                self._last_line[self._births[self._owners[owner]]] = _number(scan), begin
+
+    def _meet(self, scan: SegmentScan, owner: bytes, offset: int) -> None:
+        """Know an owner and its birth from now on."""
+        if owner not in self._owners:
+            found = read_owner(owner)
+            if found is None:
+                raise LogCorrupt(scan.path, offset, "a line's sum fits, but it names no session")
+            self._owners[owner] = found
+            self._births.setdefault(found, SessionLog(*found))
+
+    def _bury(self, owner: bytes, record: bytes) -> None:
+        if decode_record(record + b"\n").kind == TOMBSTONE:
+            self._births[self._owners[owner]].dead = True
 
     def _newest_births(self) -> dict[str, SessionLog]:
         """Of each session the birth that lives; a deleted one when there is no other."""

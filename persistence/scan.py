@@ -15,7 +15,7 @@ import msgspec
 
 from .errors import LineDamaged, ValueUnreadable
 from .header import SegmentHeader, decode_segment_header
-from .record import MAX_LINE_BYTES, SUFFIX_BYTES, LogLine, decode_log_line, decode_log_lines
+from .record import MAX_LINE_BYTES, SUFFIX_BYTES, verify
 from .values import decode_text
 
 if TYPE_CHECKING:
@@ -24,19 +24,25 @@ if TYPE_CHECKING:
 CHUNK_BYTES: Final = 64 * 1024
 _SUM_BYTES: Final = SUFFIX_BYTES - 1
 _OWNED_LINE: Final = re.compile(
-    rb'\{"w":[0-9]+,"p":"([0-9a-f]{8})","s":("(?:[^"\\\x00-\x1f]|\\.)*+"|\{"\$esc":"(?:[^"\\\x00-\x1f]|\\.)*+"\}),'
-    rb'"birth":"([0-9a-f]{16})","r":\{[^\x00]*,"sum":"([0-9a-f]{8})"\}\n'
+    rb'\{"w":[0-9]+,"p":"([0-9a-f]{8})",("s":[^\x00]+,"birth":"[0-9a-f]{16}"),"r":\{[^\x00]*,"sum":"([0-9a-f]{8})"\}\n'
 )
 
 
 class Run(NamedTuple):
-    """Sound lines, one behind the other."""
+    """Sound lines, one behind the other, in parallel lists."""
 
     start: int
     """Offset of the first line."""
     ends: list[int]
     """Where each line ends, its newline included."""
-    lines: list[LogLine]
+    begins: list[int]
+    """Where the record in each line begins."""
+    owners: list[bytes]
+    """The part of each line that names its session, see `read_owner`; empty for a watermark."""
+    synced_bytes: int
+    """What the last line says of how far the segment was synced."""
+    last_sum: bytes
+    """Sum of the last line."""
 
 
 class Gap(NamedTuple):
@@ -67,7 +73,7 @@ class SegmentScan:
         """
         self.path = path
         self.data = data
-        self.size = len(data.rstrip(b"\0"))
+        self.size = _used(data)
         """Bytes up to the last one that is not NUL."""
         self.runs: list[Run] = []
         self.gaps: list[Gap] = []
@@ -77,8 +83,16 @@ class SegmentScan:
 
     @property
     def synced_bytes(self) -> int:
-        """The most that any sound line says of how far the segment was synced."""
-        return max((line.w for run in self.runs for line in run.lines), default=0)
+        """The most that any sound line says of how far the segment was synced; it only grows from line to line."""
+        return max((run.synced_bytes for run in self.runs), default=0)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the last line is a watermark that covers all lines before it, as after a clean close."""
+        if not self.runs or self.runs[-1].owners[-1]:
+            return False
+        run = self.runs[-1]
+        return run.synced_bytes >= (run.ends[-2] if len(run.ends) > 1 else run.start)
 
     @property
     def end(self) -> int:
@@ -88,15 +102,16 @@ class SegmentScan:
     def steps(self, limit: int) -> Iterator[None]:
         """Read up to offset `limit`, a piece at a time."""
         position, size = self._start, min(self.size, limit)
-        previous = None if self.header is None else self.data[self._start - 11 : self._start - 3].decode()
+        previous = None if self.header is None else self.data[self._start - 11 : self._start - 3]
         while position < size:
             run = self._read_run(position, size, previous)
-            if run.lines:
+            if run.ends:
                 self.runs.append(run)
-                position, previous = run.ends[-1], run.lines[-1].sum
+                position, previous = run.ends[-1], run.last_sum
             else:
                 after = self._next_sound(position, size)
-                following = decode_log_line(self._line(after, size)).p if after < size else None
+                head = len(_head(self._line(after, size))) if after < size else 0
+                following = self.data[after + head : after + head + 8] if head else None
                 self.gaps.append(Gap(position, after, _owners(self.data[position:after], previous, following)))
                 position, previous = after, following
             yield
@@ -105,38 +120,32 @@ class SegmentScan:
         end = self.data.find(b"\n", position, min(size, position + MAX_LINE_BYTES))
         return self.data[position : end + 1] if end >= 0 else b""
 
-    def _read_run(self, position: int, size: int, previous: str | None) -> Run:
+    def _read_run(self, position: int, size: int, previous: bytes | None) -> Run:
         """Sound lines from `position` on, about `CHUNK_BYTES` of them."""
         chunk = self.data[position : min(size, position + CHUNK_BYTES)]
         whole = chunk.rfind(b"\n") + 1
         chunk = chunk[:whole] if whole else self._line(position, size)
+        at, head = position, b""
         ends: list[int] = []
-        at = position
+        begins: list[int] = []
+        owners: list[bytes] = []
         for line in chunk.split(b"\n")[:-1]:
-            if line[-_SUM_BYTES:] != b',"sum":"%08x"}' % crc32(line[:-_SUM_BYTES]):
+            if not line.endswith(b',"sum":"%08x"}' % crc32(line[:-_SUM_BYTES])):
                 break
+            start = head  # it changes only when a sync was made in between
+            if previous is None or not (head and line.startswith(head + previous)):
+                start = _head(line)
+            owner = _owner(line, len(start) + 10) if start else None
+            if owner is None or not (previous is None or line.startswith(previous, len(start))):
+                break
+            head = start
+            previous = line[-10:-2]
+            owners.append(owner)
+            begins.append(at + len(head) + 15 + len(owner))
             at += len(line) + 1
             ends.append(at)
-        lines = self._decode(chunk[: at - position])
-        count = 0
-        for found in lines:
-            if found.p != previous is not None:
-                break
-            previous = found.sum
-            count += 1
-        return Run(position, ends[:count], lines[:count])
-
-    def _decode(self, chunk: bytes) -> list[LogLine]:
-        try:
-            return decode_log_lines(chunk)
-        except LineDamaged:
-            lines: list[LogLine] = []
-            for text in chunk.splitlines(keepends=True):
-                try:
-                    lines.append(decode_log_line(text))
-                except LineDamaged:
-                    break
-            return lines
+        synced_bytes = int(head[5:-6]) if ends else 0
+        return Run(position, ends, begins, owners, synced_bytes, previous or b"")
 
     def _next_sound(self, position: int, size: int) -> int:
         """Where the next line starts that is sound by itself; `size` when there is none."""
@@ -145,9 +154,9 @@ class SegmentScan:
             if end < 0:
                 return size
             position = end + 1
-            try:
-                decode_log_line(self._line(position, size))
-            except LineDamaged:
+            line = self._line(position, size)
+            head = _head(line)
+            if not verify(line) or not head or _owner(line, len(head) + 10) is None:
                 continue
             return position
         return size
@@ -167,6 +176,55 @@ class SegmentScan:
         return damage
 
 
+def _used(data: bytes) -> int:
+    """How many bytes there are before the NULs at the end; without copying the whole."""
+    end = len(data)
+    while end > 0:
+        start = max(0, end - CHUNK_BYTES)
+        piece = data[start:end].rstrip(b"\0")
+        if piece:
+            return start + len(piece)
+        end = start
+    return 0
+
+
+def _head(line: bytes) -> bytes:
+    """A sound line up to the sum of the line before it, `{"w":4096,"p":"`; empty when it is no log line.
+
+    The layout is shown in `record`.
+    """
+    comma = line.find(b',"p":"', 6, 32)
+    return line[: comma + 6] if comma > 0 and line.startswith(b'{"w":') and line[5:comma].isdigit() else b""
+
+
+def _owner(line: bytes, start: int) -> bytes | None:
+    """The part of a line, from `start` on, that names its session; empty for a watermark, None for something else.
+
+    JSON text inside the session's id has its quotes escaped, so the first `,"r":{"seq":` is the line's own.
+    """
+    begin = line.find(b',"r":{"seq":', start)
+    if begin >= 0:
+        return line[start:begin]
+    return b"" if line[start - 1 : start + 7] == b',"sum":"' else None
+
+
+def read_owner(owner: bytes) -> tuple[str, str] | None:
+    """Session and birth of `Run.owners`; None when they cannot be read."""
+    try:
+        found = _OWNER.decode(b"{%b}" % owner)
+        return decode_text(found.s), found.birth
+    except (msgspec.DecodeError, ValueUnreadable):
+        return None
+
+
+class _Owner(msgspec.Struct):
+    s: str | dict[str, str]
+    birth: str
+
+
+_OWNER: Final = msgspec.json.Decoder(_Owner)
+
+
 def _read_header(path: str, number: int, data: bytes) -> tuple[SegmentHeader | None, int]:
     """The header and where it ends; None for one that is missing, damaged, or another segment's."""
     end = data.find(b"\n", 0, CHUNK_BYTES) + 1
@@ -177,7 +235,7 @@ def _read_header(path: str, number: int, data: bytes) -> tuple[SegmentHeader | N
     return (header if header.number == number else None), end
 
 
-def _owners(damaged: bytes, previous: str | None, following: str | None) -> tuple[tuple[str, str], ...] | None:
+def _owners(damaged: bytes, previous: bytes | None, following: bytes | None) -> tuple[tuple[str, str], ...] | None:
     """Whose records stood in damaged bytes, if that is sure: only what lies inside the records is damaged.
 
     Every line names its owner, and their sums make an unbroken chain from the line before, whose sum is `previous`, to
@@ -186,11 +244,9 @@ def _owners(damaged: bytes, previous: str | None, following: str | None) -> tupl
     owners: list[tuple[str, str]] = []
     for line in damaged.splitlines(keepends=True):
         match = _OWNED_LINE.fullmatch(line)
-        if match is None or match[1].decode() != previous:
+        owner = None if match is None else read_owner(match[2])
+        if match is None or match[1] != previous or owner is None:
             return None
-        try:
-            owners.append((decode_text(msgspec.json.decode(match[2])), match[3].decode()))
-        except (msgspec.DecodeError, ValueUnreadable):
-            return None
-        previous = match[4].decode()
+        owners.append(owner)
+        previous = match[3]
     return tuple(owners) if previous == following else None

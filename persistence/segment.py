@@ -24,7 +24,8 @@ class Segment:
     `end`: up to here lines were made for it. `written`, `synced`: up to here they are with the operating system and on
     the disk. `crc`: CRC-32 of the bytes up to `written`; `synced_crc`: of those up to `synced`. `last_sum`: sum of the
     last line that was made. `spans`: for each session with records here, start and end of each record.
-    `marked`: up to here a later line of the segment shows that it was synced. `data`: its bytes, when they are at hand.
+    `marked`: up to here a later line of the segment shows that it was synced. `data`: its bytes, when they were
+    read and checked when the store was opened; `crc` is then not known.
     `damaged`: bytes that were synced cannot be read; such a segment is never removed.
     """
 

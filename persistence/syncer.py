@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 UNSYNCED_BYTES: Final = 8 * 1024 * 1024
 SETTLE_RECORDS: Final = 128
+MERGED_BYTES: Final = 32 * 1024
+"""Small batches are kept as one up to this size."""
 IDLE_S: Final = 1.0
 
 
@@ -87,7 +89,11 @@ class Syncer:
 
     def note(self, batch: Batch) -> None:
         """`batch` is written."""
-        self._unsynced.append(batch)
+        last = self._unsynced[-1] if self._unsynced else None
+        if last is not None and last.segment is batch.segment and last.size < MERGED_BYTES:
+            last.absorb(batch)
+        else:
+            self._unsynced.append(batch)
         self._unsynced_bytes += batch.size
         if self._goal:
             self._plan()
@@ -184,7 +190,7 @@ class Syncer:
         budget = SETTLE_RECORDS
         while self._settling and budget > 0:
             batch = self._settling.popleft()
-            budget -= len(batch.records) + 1
+            budget -= len(batch.seqs) + 1
             batch.note_synced()
             self.synced_position = max(self.synced_position, batch.last)
             if self.waiters:

@@ -10,13 +10,14 @@ from session_actor.persistence import StoreVersionTooNew
 from session_actor.persistence.header import SegmentHeader, SegmentRef, encode_segment_header
 from session_actor.persistence.record import (
     NO_SUM,
+    SUFFIX_BYTES,
     close_line,
     encode_log_line,
     encode_owner,
     encode_record,
     encode_watermark,
 )
-from session_actor.persistence.scan import Damage, SegmentScan
+from session_actor.persistence.scan import Damage, SegmentScan, read_owner
 
 PATH = "/log/00000007.ndjson"
 NO_LIMIT = 1 << 40
@@ -59,15 +60,23 @@ def scan(data: bytes, *, proven: bool = False, limit: int = NO_LIMIT) -> tuple[S
     return found, found.judge(proven=proven)
 
 
+def records(found: SegmentScan) -> list[bytes]:
+    return [
+        found.data[begin : end - SUFFIX_BYTES]
+        for run in found.runs
+        for begin, end in zip(run.begins, run.ends, strict=True)
+    ]
+
+
 def count(found: SegmentScan) -> int:
-    return sum(len(run.lines) for run in found.runs)
+    return sum(len(run.ends) for run in found.runs)
 
 
 def test_a_whole_segment_is_read_to_its_end():
     found, damage = scan(WRITTEN.data)
     assert (count(found), damage, found.end, found.size) == (20, [], len(WRITTEN.data), len(WRITTEN.data))
     assert found.header == SegmentHeader(7, SegmentRef(6, 4096))
-    assert [line.session for run in found.runs for line in run.lines] == ["a", "b"] * 10
+    assert [read_owner(owner)[0] for run in found.runs for owner in run.owners] == ["a", "b"] * 10
     assert [end for run in found.runs for end in run.ends] == [*WRITTEN.starts[1:], len(WRITTEN.data)]
 
 
@@ -203,8 +212,7 @@ def test_any_edit_is_found_or_without_effect(edits):
     for position, value in edits:
         data[position] = value
     found, damage = scan(bytes(data))
-    whole = [bytes(line.r) for run in scan(WRITTEN.data)[0].runs for line in run.lines]
-    read = [bytes(line.r) for run in found.runs for line in run.lines]
+    whole, read = records(scan(WRITTEN.data)[0]), records(found)
     positions = [whole.index(record) for record in read]
     assert positions == sorted(set(positions))
     if not damage:
