@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from session_actor.supervisors import (
+    Backoff,
     ChildExists,
     ChildSpec,
     DynamicSupervisor,
     GenServer,
     InitFailed,
     Intensity,
+    MailboxSpec,
     ManualClock,
     NotStarted,
     Registry,
@@ -77,12 +79,18 @@ async def test_the_defaults_are_three_restarts_in_five_seconds_and_any_number_of
         pytest.param(lambda: Intensity(max_restarts=-1, max_seconds=5.0), id="negative restarts"),
         pytest.param(lambda: Intensity(max_restarts=3, max_seconds=0.0), id="no window"),
         pytest.param(lambda: Intensity(max_restarts=3, max_seconds=float("nan")), id="window is no number"),
+        pytest.param(lambda: Backoff(initial_s=float("nan")), id="delay is no number"),
+        pytest.param(lambda: Backoff(factor=0.5), id="shrinking delays"),
+        pytest.param(lambda: MailboxSpec(limit=0), id="no room"),
+        pytest.param(lambda: MailboxSpec(overflow="unknown"), id="unknown overflow"),  # type: ignore[arg-type]
         pytest.param(lambda: DynamicSupervisor(max_children=-1), id="negative children"),
         pytest.param(lambda: DynamicSupervisor(on_exhausted="unknown"), id="unknown policy"),  # type: ignore[arg-type]
     ],
 )
 def test_impossible_options_are_refused_where_they_are_written(build: Callable[[], object]) -> None:
-    with pytest.raises(ValueError, match=r"max_restarts|max_seconds|max_children|on_exhausted"):
+    with pytest.raises(
+        ValueError, match=r"max_restarts|max_seconds|max_children|on_exhausted|initial_s|factor|limit|overflow"
+    ):
         build()
 
 
@@ -138,10 +146,12 @@ async def test_the_start_function_carries_what_the_child_needs_at_every_start(cl
         pytest.param({"start": GenServer, "shutdown_s": "brutal"}, id="unknown shutdown"),
         pytest.param({"start": GenServer, "shutdown_s": float("nan")}, id="shutdown is no number"),
         pytest.param({"start": GenServer, "task": asyncio.sleep}, id="two things to start"),
+        pytest.param({"task": 7}, id="task is no function"),
+        pytest.param({"start": GenServer, "init_timeout_s": -1}, id="negative init time"),
     ],
 )
 def test_impossible_specs_are_refused_where_they_are_written(options: dict[str, Any]) -> None:
-    with pytest.raises((ValueError, TypeError), match=r"start|task|restart|shutdown_s"):
+    with pytest.raises((ValueError, TypeError), match=r"start|task|restart|shutdown_s|init_timeout_s"):
         ChildSpec("a", **options)
 
 

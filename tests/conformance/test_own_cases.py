@@ -1,6 +1,7 @@
 """Cases that the lists suggest but do not name: who restarts nobody, bodies that fail, what monitors hear."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from session_actor.supervisors import (
     ManualClock,
     ServerDown,
     ServerError,
+    ServerQuarantined,
     ServerStopped,
     Supervisor,
     monitor,
@@ -150,3 +152,52 @@ async def test_a_stopped_refs_calls_fail_as_stopped_whichever_way_they_came(cloc
         await stopping
         assert await holding == "held"
         assert [type(error) for error in await asyncio.gather(*queued, return_exceptions=True)] == [ServerStopped] * 3
+
+
+@pytest.mark.parametrize("make", ["static", "dynamic"])
+@pytest.mark.parametrize("end", ["terminate", "stop", "supervisor", "exhausted"])
+async def test_calls_that_wait_for_a_restart_fail_as_soon_as_it_is_not_coming(
+    clock: ManualClock, make: str, end: str
+) -> None:
+    life = Life("a", script=[None, Boom(), Boom(), Boom()])
+    intensity = Intensity(max_restarts=2, max_seconds=3600.0)
+    supervisor = dynamic(clock, intensity=intensity) if make == "dynamic" else root(clock, intensity=intensity)
+    await supervisor.start()
+    ref = await supervisor.start_child(life.spec())
+    await crash(ref)
+    calls = [asyncio.ensure_future(ref.call(Ping(), timeout_s=None)) for _ in range(3)]
+    await pass_time(clock)
+    assert (ref.phase, [call.done() for call in calls]) == ("backoff", [False] * 3)
+    if end == "terminate":
+        await supervisor.terminate_child("a")
+    elif end == "stop":
+        await ref.stop()
+    elif end == "supervisor":
+        await supervisor.stop()
+    else:
+        await pass_time(clock)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert [call.done() for call in calls] == [True] * 3
+    failures = await asyncio.gather(*calls, return_exceptions=True)
+    assert {type(failure) for failure in failures} == {ServerDown if end == "exhausted" else ServerStopped}
+    assert len(set(map(id, failures))) == 3
+    with contextlib.suppress(ServerDown):
+        await supervisor.stop()
+
+
+async def test_calls_to_a_child_in_quarantine_fail_at_once_until_it_is_released(clock: ManualClock) -> None:
+    life, calm = Life("a"), Life("calm")
+    intensity = Intensity(max_restarts=0, max_seconds=3600.0)
+    async with dynamic(clock, intensity=intensity, on_exhausted="quarantine") as supervisor:
+        ref = await supervisor.start_child(life.spec())
+        other = await supervisor.start_child(calm.spec())
+        await crash(ref)
+        await settle()
+        with pytest.raises(ServerQuarantined):
+            await ref.call(Ping())
+        await pass_time(clock, 3600.0)
+        assert (life.starts, supervisor.quarantined()) == (1, ("a",))
+        assert await other.call(Ping()) == 1
+        assert await supervisor.release("a").call(Ping()) == 2
+        assert supervisor.quarantined() == ()
