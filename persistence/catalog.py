@@ -134,7 +134,7 @@ class Catalog:
         with self._reading() as connection:
             query = "SELECT name, value, row_sum FROM numbers WHERE name = ?"
             found = connection.execute(query, (_FIRST_LIVE,)).fetchone()
-            if found is None or found[2] != _number_sum(found[0], found[1]):
+            if found is None or found[2] != _row_sum(found[0], found[1]):
                 raise CatalogCorrupt(str(self._path), f"its {_FIRST_LIVE} is missing or fails its sum")
             return int(found[1])
 
@@ -227,6 +227,8 @@ class Catalog:
         """Turn SQLite's errors into OSError where the disk refused, and into `CatalogCorrupt` otherwise."""
         try:
             yield
+        except UnicodeDecodeError as error:
+            raise CatalogCorrupt(str(self._path), "it holds text that is none") from error
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
             if code in _DISK_ERRORS:
@@ -236,12 +238,12 @@ class Catalog:
     def _row(self, found: tuple[bytes, str, int, int, int, int, str, int, int]) -> CatalogRow:
         *fields, row_sum = found
         stored: _Stored = tuple(fields)  # type: ignore[assignment]
-        if _journal_sum(stored) != row_sum:
+        if _row_sum(*stored) != row_sum:
             raise CatalogCorrupt(str(self._path), "a row fails its sum")
         return CatalogRow(stored[0].decode("utf-8", "surrogatepass"), *stored[1:])
 
     def _dead(self, session: bytes, birth: str, row_sum: int) -> str:
-        if _tombstone_sum(session, birth) != row_sum:
+        if _row_sum(session, birth) != row_sum:
             raise CatalogCorrupt(str(self._path), "a tombstone fails its sum")
         return birth
 
@@ -263,7 +265,7 @@ def _upsert(connection: sqlite3.Connection, row: CatalogRow) -> None:
     if connection.execute("SELECT 1 FROM tombstones WHERE session = ? AND birth = ?", stored[:2]).fetchone() is None:
         connection.execute(
             f"INSERT OR REPLACE INTO journals ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
-            (*stored, _journal_sum(stored)),
+            (*stored, _row_sum(*stored)),
         )
 
 
@@ -271,26 +273,17 @@ def _bury(connection: sqlite3.Connection, session: bytes, birth: str) -> None:
     connection.execute("DELETE FROM journals WHERE session = ? AND birth = ?", (session, birth))
     connection.execute(
         "INSERT OR REPLACE INTO tombstones (session, birth, row_sum) VALUES (?, ?, ?)",
-        (session, birth, _tombstone_sum(session, birth)),
+        (session, birth, _row_sum(session, birth)),
     )
 
 
 def _set_number(connection: sqlite3.Connection, name: str, value: int) -> None:
     connection.execute(
         "INSERT OR REPLACE INTO numbers (name, value, row_sum) VALUES (?, ?, ?)",
-        (name, value, _number_sum(name, value)),
+        (name, value, _row_sum(name, value)),
     )
 
 
-def _journal_sum(stored: _Stored) -> int:
-    session, birth, created_us, journal, size, seq, total, crc = stored
-    numbers = b"%d %d %d %d %d" % (created_us, journal, size, seq, crc)
-    return crc32(b"%d %b %b %b %b" % (len(session), session, birth.encode(), numbers, total.encode()))
-
-
-def _tombstone_sum(session: bytes, birth: str) -> int:
-    return crc32(b"%d %b %b" % (len(session), session, birth.encode()))
-
-
-def _number_sum(name: str, value: int) -> int:
-    return crc32(b"%b %d" % (name.encode(), value))
+def _row_sum(*fields: object) -> int:
+    """CRC-32 of a row's fields and of their types, which SQLite does not keep either."""
+    return crc32(msgspec.json.encode(fields))

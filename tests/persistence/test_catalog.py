@@ -212,6 +212,11 @@ def test_something_else_in_the_place_of_the_catalog_is_refused_at_once(path, mak
     [
         "UPDATE journals SET bytes = bytes + 1",
         "UPDATE journals SET seq = seq - 1",
+        "UPDATE journals SET seq = 12.5",
+        "UPDATE journals SET birth = CAST(birth AS BLOB)",
+        "UPDATE journals SET birth = CAST(x'ff' AS TEXT)",
+        "UPDATE tombstones SET birth = x'00'",
+        "UPDATE numbers SET value = 'x'",
         "UPDATE journals SET session = x'43'",
         "UPDATE journals SET birth = 'x'",
         "UPDATE journals SET created_us = 0",
@@ -239,14 +244,26 @@ def test_a_changed_number_is_never_believed(catalog, path, change):
         (catalog.rows(), catalog.dead_births("B"), catalog.dead_births("C"), catalog.first_live_segment())
 
 
-def test_every_flipped_byte_of_the_file_is_found_or_changes_nothing(catalog, path):
+@pytest.mark.parametrize("change", ["UPDATE journals SET session = 'A'", "UPDATE tombstones SET session = 7"])
+def test_a_row_that_no_id_can_find_is_found_by_a_check(catalog, path, change):
+    catalog.commit_cut([a_row("A")], [("B", BIRTH)], 5)
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(change)
+    connection.close()
+    with pytest.raises(CatalogCorrupt):
+        catalog.check()
+
+
+def test_a_flipped_bit_anywhere_in_the_file_is_found_or_changes_nothing(catalog, path):
     catalog.commit_cut([a_row(f"user-{number}") for number in range(20)], [("gone", BIRTH)], 5)
     expected = (catalog.rows(), catalog.dead_births("gone"), catalog.first_live_segment())
     catalog.close()
     whole = path.read_bytes()
     wrong = []
-    for index in [*range(120), *range(120, len(whole), 61)]:
-        path.write_bytes(bytes([*whole[:index], whole[index] ^ 0x10, *whole[index + 1 :]]))
+    used = [index for index, byte in enumerate(whole) if byte]
+    for index in used[::7]:
+        path.write_bytes(bytes([*whole[:index], whole[index] ^ (1 << index % 8), *whole[index + 1 :]]))
         damaged = Catalog(path)
         try:
             damaged.open(create=False)
