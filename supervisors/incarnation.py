@@ -160,6 +160,8 @@ def _cancelled(slot: Slot, task: asyncio.Task[None], error: asyncio.CancelledErr
 async def _close(slot: Slot, reason: ExitReason) -> ExitReason:
     """Let the child clean up; what it raises is the reason then."""
     slot.door = SHUT
+    if reason.error is not None and reason.kind == "crashed":
+        slot.note_crash(reason.error)
     slot.fail_running(partial(running_error, slot, reason))
     if slot.ending is not None and slot.ending.final:
         slot.fail_everything(partial(ended_error, slot, reason))
@@ -219,8 +221,8 @@ def end(slot: Slot, task: asyncio.Task[None], reason: ExitReason) -> None:
     owned, slot.owned = slot.owned, None
     for cancel in owned or ():
         cancel()
-    if reason.kind == "crashed":
-        slot.crashes += 1
+    if reason.kind == "crashed" and reason.error is not None:
+        slot.note_crash(reason.error)
         emit(slot.parent, "crashed", slot, reason)
     if slot.parent is None:
         finish(slot, reason)

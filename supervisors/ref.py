@@ -202,14 +202,14 @@ class ServerRef:
 
 def _inline_failed(slot: Slot, error: BaseException, started_s: float) -> NoReturn:
     """Do after a raising inline handler what the server's task does after a queued one."""
+    slot.handler_time_s += perf_counter() - started_s
     if isinstance(error, Refusal):
         slot.current = None
         slot.handled += 1
-        slot.handler_time_s += perf_counter() - started_s
         if slot.door == INSIDE:
             slot.door = OPEN
         raise error.with_traceback(None) from error.__cause__
-    slot.crash = error
+    slot.note_crash(error)
     slot.interrupt = True
     slot.wake()
     if isinstance(error, (KeyboardInterrupt, SystemExit)):

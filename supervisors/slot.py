@@ -291,10 +291,16 @@ class Slot:
         self.interrupt = True
         self.wake()
 
+    def note_crash(self, error: BaseException) -> None:
+        """Count the crash of this incarnation, once, at the moment it happens."""
+        if self.crash is None:
+            self.crash = error
+            self.crashes += 1
+
     def crash_from_outside(self, error: BaseException) -> None:
         """Crash the current incarnation after its running message."""
-        if self.task is not None and self.crash is None:
-            self.crash = error
+        if self.task is not None:
+            self.note_crash(error)
             self.interrupt = True
             self.wake()
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from session_actor.supervisors import DynamicSupervisor, MailboxSpec, PendingReply, statistics
-from session_actor.supervisors.floor import Floor
 from session_actor.supervisors.fairness import SLICE_S, WAKES_PER_TURN, FairnessBudget
+from session_actor.supervisors.floor import Floor
 
 from .support import Add, Life, Note, Run, idle, turns, until
 

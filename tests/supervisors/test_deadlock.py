@@ -1,0 +1,127 @@
+"""Self-calls and circles raise with the chain at once; innocent tasks are left alone."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from session_actor.supervisors import DeadlockError, Supervisor, statistics
+
+from .support import Add, Get, Hold, Life, Note, Run, RunAsync, idle, turns
+
+
+async def test_a_self_call_of_an_async_handler_raises_with_the_chain_and_is_never_run(life: Life) -> None:
+    async def call_self(server: Any) -> Any:
+        with pytest.raises(DeadlockError) as caught:
+            await server.ref.call(Add())
+        return caught.value.chain
+
+    async with Supervisor([life.spec()]) as root:
+        ref = root.child("server")
+        assert await ref.call(RunAsync(call_self), timeout_s=None) == ("server", "server")
+        assert await ref.call(Get()) == 0
+
+
+@pytest.mark.parametrize("queued", [False, True])
+async def test_a_self_call_of_a_sync_handler_raises_at_once(life: Life, queued: bool) -> None:
+    def call_self(server: Any) -> Any:
+        with pytest.raises(DeadlockError) as caught:
+            server.ref.dispatch(Add())
+        return caught.value.chain
+
+    async with Supervisor([life.spec()]) as root:
+        ref = await idle(root.child("server"))
+        if queued:
+            ref.cast(Note())
+        assert await ref.call(Run(call_self)) == ("server", "server")
+
+
+@pytest.mark.parametrize("count", [2, 3])
+async def test_a_circle_of_servers_raises_with_the_whole_chain(count: int) -> None:
+    names = [f"s{number}" for number in range(count)]
+
+    def ask(position: int) -> RunAsync:
+        async def run(_: Any) -> Any:
+            if position == count:
+                with pytest.raises(DeadlockError) as caught:
+                    await root.child(names[0]).call(Get(), timeout_s=None)
+                return caught.value.chain
+            return await root.child(names[position]).call(ask(position + 1), timeout_s=None)
+
+        return RunAsync(run)
+
+    async with Supervisor([Life().spec(name) for name in names]) as root:
+        chain = await root.child(names[0]).call(ask(1), timeout_s=None)
+        assert chain == (names[-1], *names)
+        assert statistics(root.child(names[0])).crashes == 0
+
+
+async def test_a_circle_of_inline_calls_raises_with_the_chain() -> None:
+    def back(_: Any) -> Any:
+        with pytest.raises(DeadlockError) as caught:
+            root.child("a").dispatch(Get())
+        return caught.value.chain
+
+    async with Supervisor([Life().spec("a"), Life().spec("b")]) as root:
+        await idle(root.child("a"))
+        await idle(root.child("b"))
+        assert root.child("a").dispatch(Run(lambda _: root.child("b").dispatch(Run(back)))) == ("a", "b", "a")
+
+
+async def test_a_task_that_a_handler_started_may_call_the_server(life: Life) -> None:
+    tasks: list[Any] = []
+
+    async def start_task(server: Any) -> None:
+        tasks.append(asyncio.create_task(server.ref.call(Add(5))))
+        await asyncio.sleep(0)
+
+    async with Supervisor([life.spec()]) as root:
+        await root.child("server").call(RunAsync(start_task))
+        assert await tasks[0] == 5
+
+
+async def test_two_servers_that_call_a_third_are_no_circle() -> None:
+    third = Life()
+
+    async def ask(_: Any) -> Any:
+        return await root.child("c").call(Hold())
+
+    async with Supervisor([Life().spec("a"), Life().spec("b"), third.spec("c")]) as root:
+        first = asyncio.create_task(root.child("a").call(RunAsync(ask)))
+        second = asyncio.create_task(root.child("b").call(RunAsync(ask)))
+        await third.held.wait()
+        third.gate.set()
+        assert sorted(await asyncio.gather(first, second)) == [1, 2]
+
+
+async def test_a_server_that_stops_or_terminates_itself_from_a_handler_is_told_so(life: Life) -> None:
+    async def stop(server: Any) -> list[type]:
+        found = []
+        for ending in (server.ref.stop(), root.terminate_child("server"), root.stop()):
+            try:
+                await ending
+            except DeadlockError as error:
+                found.append(type(error))
+        return found
+
+    async with Supervisor([life.spec()]) as root:
+        assert await root.child("server").call(RunAsync(stop)) == [DeadlockError] * 3
+        assert root.child("server").alive
+
+
+async def test_a_new_child_whose_init_calls_the_server_that_waits_for_it_is_a_circle() -> None:
+    from session_actor.supervisors import ChildSpec, DynamicSupervisor, GenServer, InitFailed
+
+    class Asking(GenServer):
+        async def init(self) -> None:
+            await asker.call(Get(), timeout_s=None)
+
+    async def start(_: Any) -> str:
+        with pytest.raises(InitFailed) as caught:
+            await root.start_child(ChildSpec("new", start=Asking))
+        return type(caught.value.__cause__).__name__
+
+    async with DynamicSupervisor() as root:
+        asker = await root.start_child(Life().spec("asker"))
+        assert await asker.call(RunAsync(start), timeout_s=None) == "DeadlockError"
+        await turns()
