@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -24,6 +24,7 @@ Kept = TypeVar("Kept", bound=msgspec.Struct)
 Value = TypeVar("Value")
 Rule: TypeAlias = Callable[[object], Value]
 
+_LISTS: Final = (list, tuple)
 _INT_LIMIT: Final = 2**63
 _ROLES: Final = frozenset({"user", "assistant", "tool", "system"})
 
@@ -59,6 +60,13 @@ def text(value: object) -> str:
 
 def texts(value: object) -> tuple[str, ...]:
     """Strs, from a list or a tuple of them."""
+    if type(value) in _LISTS:
+        kept: tuple[Any, ...] = tuple(value)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        for item in kept:
+            if type(item) is not str:
+                break
+        else:  # plainly right, as nearly always: no call for each of them
+            return kept
     return _each(text, value)
 
 

@@ -34,8 +34,10 @@ def weight_of(event: Pushed) -> int:
             weight += _turn_weight(turn)
         if event.instructions is not None:
             weight += _size(event.instructions)
-    if event.assumptions or event.decisions:
-        weight += _size(event.assumptions) + _size(event.decisions)
+    for text in event.assumptions:
+        weight += len(text)
+    for text in event.decisions:
+        weight += len(text)
     return weight
 
 
