@@ -56,9 +56,9 @@ def dumps(value: object) -> bytes:
     """
     try:
         try:
-            return orjson.dumps(_tagged(value, 0, escaping=False))
+            return orjson.dumps(_tagged(value, 1, escaping=False))
         except orjson.JSONEncodeError:  # a lone surrogate somewhere: look at every str
-            return orjson.dumps(_tagged(value, 0, escaping=True))
+            return orjson.dumps(_tagged(value, 1, escaping=True))
     except _Refused as refused:
         raise ValueNotStorable(refused.where(), refused.why) from None
 
@@ -86,28 +86,26 @@ class _Refused(Exception):
         return "$" + "".join(reversed(self.steps))
 
 
-def _tagged(value: object, depth: int, *, escaping: bool) -> object:
-    kind = type(value)
-    if kind is str:
-        return {"$esc": _escape(text)} if escaping and _SURROGATE.search(text := cast("str", value)) else value
-    if value is None or kind is bool:
+def _tagged(value: object, depth: int, escaping: bool) -> object:  # noqa: FBT001 - hot
+    if type(value) is str:
+        return {"$esc": _escape(value)} if escaping and _SURROGATE.search(value) else value
+    if value is None or type(value) is bool:
         return value
-    if kind is int:
-        return value if _INT_MIN <= (number := cast("int", value)) <= _INT_MAX else {"$int": hex(number)}
-    if kind is dict or kind is list:
-        if depth >= MAX_DEPTH:
-            raise _Refused(f"it is nested deeper than {MAX_DEPTH} levels, or contains itself")
-        if kind is dict:
-            return _tagged_dict(cast("dict[object, object]", value), depth, escaping)
+    if type(value) is int:
+        return value if _INT_MIN <= value <= _INT_MAX else {"$int": hex(value)}
+    if type(value) is dict:
+        return _tagged_dict(cast("dict[object, object]", value), depth, escaping)
+    if type(value) is list:
         return _tagged_list(cast("list[object]", value), depth, escaping)
-    return _tagged_other(value, kind)
+    return _tagged_other(value, type(value))
 
 
 def _tagged_list(items: list[object], depth: int, escaping: bool) -> list[object]:  # noqa: FBT001 - hot
+    _refuse_too_deep(depth)
     done: list[object] = []
     try:
         for item in items:
-            done.append(_tagged(item, depth + 1, escaping=escaping))  # noqa: PERF401 - its length names the culprit
+            done.append(_tagged(item, depth + 1, escaping))  # noqa: PERF401 - its length names the culprit
     except _Refused as refused:
         refused.steps.append(f"[{len(done)}]")
         raise
@@ -115,15 +113,21 @@ def _tagged_list(items: list[object], depth: int, escaping: bool) -> list[object
 
 
 def _tagged_dict(items: dict[object, object], depth: int, escaping: bool) -> dict[str, object]:  # noqa: FBT001 - hot
+    _refuse_too_deep(depth)
     done: dict[str, object] = {}
     key: object = ""
     try:
         for key, item in items.items():
-            done[_tagged_key(key, escaping)] = _tagged(item, depth + 1, escaping=escaping)
+            done[_tagged_key(key, escaping)] = _tagged(item, depth + 1, escaping)
     except _Refused as refused:
         refused.steps.append(_shown(key, len(done)))
         raise
     return done
+
+
+def _refuse_too_deep(depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise _Refused(f"it is nested deeper than {MAX_DEPTH} levels, or contains itself")
 
 
 def _tagged_key(key: object, escaping: bool) -> str:  # noqa: FBT001 - hot

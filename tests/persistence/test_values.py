@@ -55,8 +55,8 @@ def same(one: object, other: object) -> bool:
     return one == other
 
 
-def nested(depth: int) -> list[object]:
-    value: list[object] = []
+def nested(depth: int, *leaves: object) -> list[object]:
+    value = [*leaves]
     for _ in range(depth - 1):
         value = [value]
     return value
@@ -130,6 +130,7 @@ def test_an_error_shows_no_content():
 
 def test_nesting_up_to_the_limit_comes_back_and_deeper_is_refused():
     assert loads(dumps(nested(MAX_DEPTH))) == nested(MAX_DEPTH)
+    assert loads(dumps(nested(MAX_DEPTH, 1.5, b"\x00", "\ud800"))) == nested(MAX_DEPTH, 1.5, b"\x00", "\ud800")
     with pytest.raises(ValueNotStorable, match=f"deeper than {MAX_DEPTH} levels"):
         dumps(nested(MAX_DEPTH + 1))
 
