@@ -119,15 +119,12 @@ def _popped(state: State, event: Popped, _at_us: int) -> list[Frame]:
 
 
 def _moved(state: State, event: Moved, _at_us: int) -> Frame | None:
-    if event.branch is not None:
-        _check_branch(state, event.branch)
-        if state.branches[event.branch] != event.to:
-            raise _Misfit(f"branch {event.branch!r} is not at frame {event.to}")
-    frame = None if event.to is None else state.table.get(event.to)
-    if frame is None and event.to is not None:
-        raise _Misfit(f"there is no frame {event.to}")
-    state.attached = event.branch
-    state.head = event.to
+    to, branch = event.to, event.branch
+    if branch is not None and state.branches.get(branch, -1) != to:
+        raise _Misfit(f"branch {branch!r} is not at frame {to}, or is not")
+    frame = None if to is None else _existing(state, to)
+    state.attached = branch
+    state.head = to
     return frame
 
 

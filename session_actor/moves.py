@@ -76,8 +76,9 @@ def goto(state: State, command: Goto, _head: int | None) -> Moved:
     if command.on is not None:
         raise InvalidArgument("goto", "is for the session; a handle of one branch stays on it (fork makes another)")
     target = command.target
-    branch = str.__str__(target) if isinstance(target, str) and target in state.branches else None
-    return Moved(frame_of(state, target), branch)
+    if isinstance(target, str) and target in state.branches:
+        return Moved(state.branches[target], target if type(target) is str else str.__str__(target))
+    return Moved(frame_of(state, target), None)
 
 
 def checkpoint(state: State, command: Checkpoint, head: int | None) -> Checkpointed:
