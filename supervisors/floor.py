@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from typing import TYPE_CHECKING
 
 from .clock import Clock, LoopClock
 from .deadlines import Deadlines
@@ -12,9 +13,9 @@ from .errors import AsyncioOnly, WrongLoop
 from .fairness import FairnessBudget
 
 if TYPE_CHECKING:
-    from collections import deque
     from collections.abc import Callable
 
+    from .mailbox import Mailbox
     from .slot import Slot
 
 _floors: dict[asyncio.AbstractEventLoop, Floor] = {}
@@ -35,11 +36,11 @@ class Floor:
         "deadlines",
         "is_running",
         "loop",
-        "spare",
         "stack",
         "task_done",
         "tasks",
         "thread_id",
+        "warm",
     )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, shared: Floor | None = None) -> None:
@@ -53,7 +54,7 @@ class Floor:
         self.tasks: dict[asyncio.Task[None], Slot] = {} if shared is None else shared.tasks
         self.active: dict[asyncio.Task[None], Slot] = {} if shared is None else shared.active
         self.task_done: Callable[[asyncio.Task[None]], None] | None = None
-        self.spare: list[deque[Any]] = [] if shared is None else shared.spare
+        self.warm: deque[Mailbox] = deque() if shared is None else shared.warm
         self.stack: list[Slot] = [] if shared is None else shared.stack
 
     @classmethod

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CastItem = tuple[object, Context]
 COMPACT_ABOVE: Final = 64
-SPARE_LANES: Final = 64
+WARM_MAILBOXES: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,16 @@ class Mailbox:
     as with a second queue, and a blocked message is held the moment it is sent.
     """
 
-    __slots__ = ("_spare", "abandoned", "control", "dropped", "limit", "spec", "user")
+    __slots__ = ("_warm", "abandoned", "control", "dropped", "limit", "spec", "user")
 
-    def __init__(self, spec: MailboxSpec, spare: list[deque[Any]]) -> None:
-        """Start empty; `spare` are empty lanes for anybody (an empty deque takes 600 bytes and its time)."""
+    def __init__(self, spec: MailboxSpec, warm: deque[Mailbox]) -> None:
+        """Start empty; `warm` are the mailboxes that have a user lane, the oldest first.
+
+        An empty lane takes 600 bytes and its time, so the servers used last keep theirs and the others give it back.
+        """
         self.spec = spec
         self.limit = spec.limit
-        self._spare = spare
+        self._warm = warm
         self.user: deque[CastItem | PendingReply[Any]] | None = None
         self.control: deque[PendingReply[Any]] | None = None
         self.abandoned = 0
@@ -100,7 +103,10 @@ class Mailbox:
         """Return the user lane, made when it is missing."""
         lane = self.user
         if lane is None:
-            lane = self.user = self._spare.pop() if self._spare else deque()
+            lane = self.user = deque()
+            self._warm.append(self)
+            if len(self._warm) > WARM_MAILBOXES:
+                self._warm.popleft().rest()
         return lane
 
     def _make_room(self, lane: deque[CastItem | PendingReply[Any]], slot_id: object) -> None:
@@ -119,13 +125,11 @@ class Mailbox:
         self.dropped += 1
 
     def rest(self) -> None:
-        """Give the memory of empty lanes back."""
-        if self.user is not None and not self.user:
-            if len(self._spare) < SPARE_LANES:
-                self._spare.append(self.user)
+        """Give an empty user lane back; one in use stays and counts as the newest."""
+        if self.user:
+            self._warm.append(self)
+        else:
             self.user = None
-        if not self.control:
-            self.control = None
 
     def note_abandoned(self) -> None:
         """Count a call whose caller gave up; clean the lane when half of it is such calls."""
@@ -147,7 +151,7 @@ class Mailbox:
                     self.dropped += 1
                 elif item.forget():
                     item.fail(error())
-        self.control = self.user = None
+        self.control = None
         self.abandoned = 0
 
 

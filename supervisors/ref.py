@@ -121,11 +121,12 @@ class ServerRef:
         Args and errors as there; CallTimeout when the reply is late. Cancelled before the message has started, it is
         never run; one that has started completes.
         """
-        reply: Any = self.dispatch(message, timeout_s)
+        slot = self.slot
+        reply: Any = self.dispatch(message, timeout_s) if slot.door == OPEN else slot.enqueue_call(message, timeout_s)
         if type(reply) is not PendingReply:
             return reply
         pending: PendingReply[Any] = reply  # pyright: ignore[reportUnknownVariableType]
-        if pending.slot.floor.active:
+        if slot.floor.active:
             return await pending.wait()
         try:  # as `wait` does, without one more coroutine
             return await pending.future

@@ -43,7 +43,6 @@ async def serve(slot: Slot) -> ExitReason:
         elif slot.ending is not None:
             return slot.ending.reason
         else:
-            mailbox.rest()
             slot.waker = create_future()
             if not slot.suspended and slot.trace is None:
                 slot.door = OPEN
@@ -62,7 +61,10 @@ async def attend(slot: Slot) -> ExitReason | None:
     control = slot.mailbox.control
     if control:
         slot.interrupt = True
-        await run_control(slot, control.popleft())
+        action = control.popleft()
+        if not control:
+            slot.mailbox.control = None
+        await run_control(slot, action)
     return None
 
 

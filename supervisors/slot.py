@@ -109,7 +109,7 @@ class Slot:
         self.spec = spec
         self.floor = floor
         self.parent = parent
-        self.mailbox = Mailbox(spec.mailbox, floor.spare)
+        self.mailbox = Mailbox(spec.mailbox, floor.warm)
         self.phase: Phase = "starting"
         self.door = SHUT
         self.kind: Literal["worker", "supervisor"] = "worker"

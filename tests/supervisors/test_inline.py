@@ -26,7 +26,6 @@ from .support import (
     WHO,
     Add,
     Crash,
-    Defer,
     Get,
     Hold,
     Life,
@@ -289,24 +288,6 @@ async def test_an_inline_call_may_call_another_server_inline(life: Life) -> None
     async with Supervisor([life.spec(1), other.spec(2)]) as root:
         first, second = await idle(root.child(1)), await idle(root.child(2))
         assert first.dispatch(Run(lambda _: second.dispatch(Add(7)))) == 7
-
-
-async def test_the_message_is_held_by_the_mailbox_before_the_first_suspension(life: Life) -> None:
-    async with Supervisor([life.spec()]) as root:
-        ref = await idle(root.child("server"))
-        ref.slot.floor.budget.check_at = 0.0
-        ref.slot.floor.budget.admits(1.0)
-        ref.slot.floor.budget.admits(2.0)
-        calling = ref.call(Add(3))
-        task = asyncio.create_task(calling)
-        await turns(1)
-        task.cancel()
-        pending = ref.dispatch(Defer())
-        assert isinstance(pending, PendingReply)
-        await turns()
-        assert life.log == [3] or not life.log
-        life.deferred[0].reply("done")
-        assert await pending.wait() == "done"
 
 
 def test_the_sync_handlers_of_a_class_are_those_that_are_not_async() -> None:

@@ -10,12 +10,12 @@ from session_actor.supervisors import (
     MailboxFull,
     MailboxSpec,
     ServerRef,
-    Supervisor,
     get_state,
     statistics,
 )
+from session_actor.supervisors.mailbox import WARM_MAILBOXES
 
-from .support import Add, Hold, Life, Note, idle, turns
+from .support import Add, Hold, Life, Note, idle, turns, until
 
 
 async def held_server(root: DynamicSupervisor, life: Life, overflow: Any) -> tuple[ServerRef, asyncio.Task[int]]:
@@ -116,13 +116,30 @@ async def test_control_messages_need_no_room_and_go_first(life: Life) -> None:
         assert (await asked)["n"] == 1
 
 
-async def test_an_idle_server_holds_no_lanes(life: Life) -> None:
-    async with Supervisor([life.spec()]) as root:
-        ref = await idle(root.child("server"))
-        ref.cast(Note())
-        await get_state(ref)
-        await idle(ref)
-        assert (ref.slot.mailbox.user, ref.slot.mailbox.control) == (None, None)
+async def test_only_the_servers_used_last_keep_their_empty_lanes() -> None:
+    async with DynamicSupervisor() as root:
+        refs = [await idle(root.spawn(Life().spec(number))) for number in range(2 * WARM_MAILBOXES)]
+        assert [ref.slot.mailbox.user for ref in refs if ref.slot.mailbox.user is not None] == []
+        for _ in range(3):
+            for ref in refs:
+                ref.cast(Note())
+                await until(lambda ref=ref: statistics(ref).mailbox_length == 0)
+                assert (await get_state(ref))["n"] > 0
+        assert sum(ref.slot.mailbox.user is not None for ref in refs) == WARM_MAILBOXES
+        assert refs[-1].slot.mailbox.user is not None
+        assert all(ref.slot.mailbox.control is None for ref in refs)
+
+
+async def test_a_lane_in_use_is_not_given_back(life: Life) -> None:
+    async with DynamicSupervisor() as root:
+        ref, held = await held_server(root, life, "block")
+        ref.cast(Note(5))
+        for number in range(3 * WARM_MAILBOXES):
+            root.spawn(Life().spec(number)).cast(Note())
+        life.gate.set()
+        await held
+        await turns()
+        assert life.log == ["held", 5]
 
 
 @pytest.mark.parametrize("options", [{"limit": 0}, {"overflow": "explode"}])
