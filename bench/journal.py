@@ -95,7 +95,8 @@ async def rates(report: Report, sessions: int, options: Options) -> None:
                 }
                 best |= {key: min(per_record, best.get(key, per_record)) for key, per_record in found.items()}
     for (peer, op), per_record in best.items():
-        report.rate(peer, op, "burst", sessions, n=1, seconds=per_record)
+        records = sessions * batches_for(sessions, op.rpartition(" ")[2], options)
+        report.rate(peer, op, "burst", sessions, n=records, seconds=per_record * records)
 
 
 def floors_of(sessions: int, batches: int, level: str, options: Options) -> dict[tuple[str, str], float]:

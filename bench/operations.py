@@ -16,7 +16,7 @@ from bench.beam import Beam, beam
 from bench.figures import beam_p50_us
 from bench.floors import AwaitFloor, PushFloor
 from bench.harness import BEAM, FLOOR, OURS, Options, Plan, Report, Sample, Work, alternate, sample, shown, table
-from bench.stores import Subject, disk_service, memory_service
+from bench.stores import Subject, disk_service, memory_service, pusher
 from bench.targets import ratio
 
 if TYPE_CHECKING:
@@ -77,11 +77,12 @@ class Fresh:
         return next(self._next).stack()
 
 
-def works(subject: Subject, fresh: Fresh) -> dict[str, Work]:
-    """Return every operation on a subject at its present depth."""
-    session, level = subject.session, subject.durability
-    kept = {} if level is None else {"durability": level}
-    names = map("checkpoint-{}-{}".format, count(subject.depth), count(1))
+def works(subject: Subject, fresh: Fresh, level: str) -> dict[str, Work]:
+    """Return every operation on a subject at its present depth and at a level."""
+    session, depth = subject.session, subject.depth
+    durability = level if level in {"written", "synced"} else None
+    kept = {} if durability is None else {"durability": durability}
+    names = (f"checkpoint-{level}-{depth}-{number}" for number in count(1))
     pop, goto, fork = partial(session.pop, **kept), partial(session.goto, **kept), partial(session.fork, **kept)
 
     async def add(frames: int) -> None:
@@ -108,7 +109,7 @@ def works(subject: Subject, fresh: Fresh) -> dict[str, Work]:
 
     near = subject.head - 1
     return {
-        "push": Work(subject.push, after=take_back),
+        "push": Work(pusher(session, durability), after=take_back),
         "pop1": Work(partial(pop, 1), before=add, after=drain),
         "pop10": Work(partial(pop, 10), before=add_ten_each, after=drain),
         "fork": Work(partial(fork, near, user_input="idea"), after=back_to_main),
@@ -170,7 +171,8 @@ async def measure_depth(
     for subject in subjects:
         fresh = Fresh(subject)
         await fresh.branch(max(options.plan.batch, options.plan.singles))
-        made[subject.level] = works(subject, fresh)
+        for level in LEVELS[1:] if subject.on_disk else LEVELS[:1]:
+            made[level] = works(subject, fresh, level)
     for op in next(iter(made.values())):
         plan = plan_of(op, "async", depth, options)
         sides = floor_turns(op, plan)
@@ -203,8 +205,8 @@ async def measure(options: Options) -> Report:
         memory = await stack.enter_async_context(memory_service())
         disk = await stack.enter_async_context(disk_service(options))
         subjects = [
-            Subject(await (memory if level == "none" else disk).session(f"at-{level}", create=True), level)
-            for level in LEVELS
+            Subject(await memory.session("in-memory", create=True), on_disk=False),
+            Subject(await disk.session("on-disk", create=True), on_disk=True),
         ]
         depths: tuple[int, ...] = options.pick(DEPTHS, QUICK_DEPTHS)
         for depth in depths:

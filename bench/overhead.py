@@ -16,7 +16,7 @@ from bench.figures import MODEL_TURN_US, OVERHEAD_SHARE_PERCENT, PAPER_OVERHEAD_
 from bench.floors import ListFloor
 from bench.harness import BEAM, OURS, Options, Plan, Report, Sample, Work, alternate, sample, shown, table
 from bench.operations import BEAM_OPS, beam_turn
-from bench.stores import Subject, disk_service, memory_service
+from bench.stores import Subject, disk_service, memory_service, pusher
 from bench.targets import limit
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def works(subject: Subject | ListFloor) -> dict[str, Work]:
             "stack": Work(subject.stack),
         }
     session = subject.session
+    push = pusher(session)
 
     async def pop_many(count: int) -> None:
         await session.pop(count)
@@ -45,14 +46,14 @@ def works(subject: Subject | ListFloor) -> dict[str, Work]:
 
     async def push_many(count: int) -> None:
         for _ in range(count):
-            await subject.push()
+            await push()
         await subject.drain()
 
     async def drain(_count: int) -> None:
         await subject.drain()
 
     return {
-        "push": Work(subject.push, after=pop_many),
+        "push": Work(push, after=pop_many),
         "pop1": Work(partial(session.pop, 1), before=push_many, after=drain),
         "get": Work(partial(session.get, subject.head)),
         "stack": Work(session.stack),
@@ -61,11 +62,12 @@ def works(subject: Subject | ListFloor) -> dict[str, Work]:
 
 def whole_cost(subject: Subject, plan: Plan) -> Callable[[], Awaitable[Sample]]:
     """Return the side that pushes a batch and waits until the writer has written it: the cost of one frame in all."""
+    push = pusher(subject.session)
 
     async def turn() -> Sample:
         async def batch() -> None:
             for _ in range(plan.batch):
-                await subject.push()
+                await push()
             await subject.drain()
 
         async def take_back(_count: int) -> None:
@@ -86,8 +88,8 @@ async def measure(options: Options) -> Report:
         process, _ = stack.enter_context(beam())
         memory = await stack.enter_async_context(memory_service())
         disk = await stack.enter_async_context(disk_service(options))
-        table_only = Subject(await memory.session("table", create=True), "none")
-        with_disk = Subject(await disk.session("disk", create=True), "async")
+        table_only = Subject(await memory.session("table", create=True), on_disk=False)
+        with_disk = Subject(await disk.session("disk", create=True), on_disk=True)
         for subject in (table_only, with_disk):
             await subject.grow(DEPTH)
         made = {

@@ -50,14 +50,12 @@ def pusher(session: Session, durability: str | None = None) -> Callable[[], Coro
 
 
 class Subject:
-    """One session of a bench, at one level: grows, drains, and remembers its depth and its head."""
+    """One session of a bench: grows, drains, and remembers its depth and its head."""
 
-    def __init__(self, session: Session, level: str) -> None:
-        """Take a new session; `level` is none (a memory store), async, written or synced."""
+    def __init__(self, session: Session, *, on_disk: bool) -> None:
+        """Take a new session over a memory store or a store on disk."""
         self.session = session
-        self.level = level
-        self.durability = level if level in {"written", "synced"} else None
-        self.push = pusher(session, self.durability)
+        self.on_disk = on_disk
         self.depth = 0
         self.head = 0
         self.first = 0
@@ -76,5 +74,5 @@ class Subject:
 
     async def drain(self) -> None:
         """Wait until the operating system has everything, so that no writing falls into the next batch."""
-        if self.level != "none":
+        if self.on_disk:
             await self.session.flush("written")
