@@ -38,7 +38,9 @@ async def serve(slot: Slot) -> ExitReason:
             item = drain(slot, mailbox.user)
             if item is not None:
                 await run_one(slot, item)
-            elif budget.check_at < 0:
+                if perf_counter() >= budget.check_at:
+                    budget.admits(perf_counter())
+            if budget.check_at < 0 and mailbox.user:
                 await budget.park()
         elif slot.ending is not None:
             return slot.ending.reason
@@ -78,8 +80,6 @@ def drain(slot: Slot, user: deque[Item]) -> Item | None:  # noqa: C901, PLR0912 
     stack.append(slot)
     try:
         while user and not slot.interrupt:
-            if now_s >= budget.check_at and not budget.admits(now_s):
-                break
             item = user.popleft()
             if isinstance(item, tuple):
                 message, context = item
@@ -112,6 +112,8 @@ def drain(slot: Slot, user: deque[Item]) -> Item | None:  # noqa: C901, PLR0912 
                 continue
             slot.handled += 1
             now_s = perf_counter()
+            if now_s >= budget.check_at and not budget.admits(now_s):  # after a message: each wake-up is owed one
+                break
     finally:
         stack.pop()
         slot.handler_time_s += now_s - begun_s

@@ -10,7 +10,7 @@ from session_actor.supervisors import DynamicSupervisor, MailboxSpec, PendingRep
 from session_actor.supervisors.fairness import SLICE_S, WAKES_PER_TURN, FairnessBudget
 from session_actor.supervisors.floor import Floor
 
-from .support import Add, Life, Note, Run, idle, turns, until
+from .support import Add, Life, Note, Run, RunAsync, idle, turns, until
 
 
 class Time:
@@ -131,6 +131,47 @@ async def test_two_hundred_inline_callers_leave_the_loop_to_others(hand_moved: T
         await asyncio.gather(*(caller(refs[number % len(refs)]) for number in range(200)))
         await watch.stop()
         assert 0 < watch.worst_s <= 5 * SLICE_S
+
+
+@pytest.mark.parametrize("kind", [Run, RunAsync])
+async def test_no_server_waits_while_others_are_served_again_and_again(hand_moved: Time, kind: Any) -> None:
+    served: list[int] = []
+
+    def work(number: int) -> Any:
+        def run(_: Any) -> None:
+            served.append(number)
+            hand_moved.now_s += SLICE_S
+
+        async def run_async(server: Any) -> None:
+            run(server)
+
+        return kind(run if kind is Run else run_async)
+
+    async def caller(number: int) -> None:
+        for _ in range(10):
+            await root.child(number).call(work(number), timeout_s=None)
+
+    async with DynamicSupervisor() as root:
+        for number in range(3 * WAKES_PER_TURN):
+            await idle(root.spawn(Life().spec(number)))
+        await asyncio.gather(*(caller(number) for number in range(3 * WAKES_PER_TURN)))
+        last_first = max(served.index(number) for number in range(3 * WAKES_PER_TURN))
+        so_far = served[: last_first + 1]
+        assert max(so_far.count(number) for number in range(3 * WAKES_PER_TURN)) <= 5
+
+
+async def test_async_handlers_that_never_wait_leave_the_loop_to_others(life: Life, hand_moved: Time) -> None:
+    async def work(_: Any) -> None:
+        hand_moved.now_s += SLICE_S / 10
+
+    async with DynamicSupervisor() as root:
+        ref = await idle(root.spawn(life.spec()))
+        watch = Watch(hand_moved)
+        for _ in range(500):
+            ref.cast(RunAsync(work))
+        await until(lambda: statistics(ref).mailbox_length == 0)
+        await watch.stop()
+        assert 0 < watch.worst_s <= 3 * SLICE_S
 
 
 async def test_when_the_budget_is_spent_a_call_is_queued_and_answered_after_the_turn(life: Life) -> None:
