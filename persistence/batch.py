@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from .record import SUFFIX_BYTES, encode_log_line, encode_record, encode_watermark
+from .record import SUFFIX_BYTES, encode_log_line, encode_logged, encode_watermark
 from .values import encode_record_data
 
 if TYPE_CHECKING:
@@ -27,13 +28,28 @@ class Batch:
     collector busy until they are synced.
     """
 
-    __slots__ = ("_parts", "ends", "first", "last", "logs", "segment", "seqs", "size", "start", "starts")
+    __slots__ = (
+        "_parts",
+        "_written_parts",
+        "_written_records",
+        "ends",
+        "first",
+        "last",
+        "logs",
+        "segment",
+        "seqs",
+        "size",
+        "start",
+        "starts",
+        "written_size",
+    )
 
     def __init__(self, segment: Segment, first: int) -> None:
         """An empty batch at the end of `segment`; `first`: position of the next entry."""
         self.segment = segment
         self.start = segment.end
-        self.size = 0
+        self.size = self.written_size = 0
+        """Length of the lines, and of those that were written."""
         self.first = first
         self.last = first - 1
         self.logs: list[SessionLog] = []
@@ -44,13 +60,18 @@ class Batch:
         self.ends: list[int] = []
         """Where each record ends in the segment, without its newline."""
         self._parts: list[bytes] = []
+        self._written_parts = self._written_records = 0
 
     @property
     def lines(self) -> bytes:
         """All lines in one piece."""
-        if len(self._parts) > 1:
-            self._parts = [b"".join(self._parts)]
-        return self._parts[0] if self._parts else b""
+        return b"".join(self._parts)
+
+    @property
+    def unwritten_lines(self) -> bytes:
+        """The lines that were added since the batch was written last."""
+        parts = self._parts[self._written_parts :]
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     @property
     def file(self) -> DiskFile:
@@ -72,55 +93,74 @@ class Batch:
         self.last += 1
         if self.last <= log.broken_until:
             raise ValueError("a record before it could not be encoded")
-        record, total = encode_record(seq, at_us, kind, encode_record_data(data), log.tail_sum)
-        log.tail_sum = total
-        self.add_record(log, seq, record)
+        segment = self.segment
+        line, segment.last_sum, length, log.tail_sum = encode_logged(
+            segment.synced, segment.last_sum, log.owner, seq, at_us, kind, encode_record_data(data), log.tail_sum
+        )
+        self._note(log, seq, line, length)
 
     def add_record(self, log: SessionLog, seq: int, record: bytes) -> None:
         """Wrap a journal line, newline included, for the batch's segment."""
         segment = self.segment
-        line, segment.last_sum = encode_log_line(segment.synced, segment.last_sum, log.owner, record)
-        self._add_line(line)
-        end = segment.end - SUFFIX_BYTES
+        line, total = encode_log_line(segment.synced, segment.last_sum.decode(), log.owner, record)
+        segment.last_sum = total.encode()
+        self._note(log, seq, line, len(record) - 1)
+
+    def _note(self, log: SessionLog, seq: int, line: bytes, length: int) -> None:
+        """Take in a line with a record of `length` bytes."""
+        size = len(line)
+        self._parts.append(line)
+        self.size += size
+        end = self.segment.end = self.segment.end + size
+        end -= SUFFIX_BYTES
         self.logs.append(log)
         self.seqs.append(seq)
-        self.starts.append(end - len(record) + 1)
+        self.starts.append(end - length)
         self.ends.append(end)
 
     def add_watermark(self) -> None:
         """Add a line that only tells how far the segment is synced."""
         segment = self.segment
-        line, segment.last_sum = encode_watermark(segment.synced, segment.last_sum)
-        self._add_line(line)
-
-    def _add_line(self, line: bytes) -> None:
+        line, total = encode_watermark(segment.synced, segment.last_sum.decode())
+        segment.last_sum = total.encode()
         self._parts.append(line)
         self.size += len(line)
-        self.segment.end += len(line)
+        segment.end += len(line)
 
-    def absorb(self, following: Batch) -> None:
-        """Take in the batch that lies directly behind this one."""
-        self.size += following.size
-        self.last = following.last
-        self.logs += following.logs
-        self.seqs += following.seqs
-        self.starts += following.starts
-        self.ends += following.ends
-        self._parts += following._parts
-
-    def note_written(self) -> None:
-        """The operating system has the lines: tell the segment and the sessions."""
-        segment, note = self.segment, self.segment.note
+    def note_written(self, lines: bytes) -> None:
+        """The operating system has `unwritten_lines`, which are `lines`: tell the segment and the sessions."""
+        segment, spans, first = self.segment, self.segment.spans, self._written_records
         segment.written = self.start + self.size
-        segment.crc = crc32(self.lines, segment.crc)
-        for log, seq, start, end in zip(self.logs, self.seqs, self.starts, self.ends, strict=True):
-            note(log, start, end)
-            log.note_written(seq)
+        segment.crc = crc32(lines, segment.crc)
+        for index in range(first, len(self.seqs)):
+            log = self.logs[index]
+            places = spans.get(log)
+            if places is None:
+                places = spans[log] = array("Q")
+            places.append(self.starts[index])
+            places.append(self.ends[index])
+            log.written_seq = self.seqs[index]
+            if log.lease is not None:
+                log.lease.written_seq = log.written_seq
+        self.written_size, self._written_parts, self._written_records = self.size, len(self._parts), len(self.seqs)
 
     def note_synced(self) -> None:
         """The disk has the lines: tell the sessions."""
         for log, seq in zip(self.logs, self.seqs, strict=True):
-            log.note_synced(seq)
+            log.synced_seq = seq
+            if log.lease is not None:
+                log.lease.synced_seq = seq
+
+    def split(self, first: int) -> Batch:
+        """Take out what was not written, whose first position is `first`, as a batch of its own."""
+        rest = Batch(self.segment, first)
+        rest.start, rest.size, rest.last = self.start + self.written_size, self.size - self.written_size, self.last
+        records, parts = self._written_records, self._written_parts
+        rest.logs, rest.seqs = self.logs[records:], self.seqs[records:]
+        rest.starts, rest.ends, rest._parts = self.starts[records:], self.ends[records:], self._parts[parts:]
+        del self.logs[records:], self.seqs[records:], self.starts[records:], self.ends[records:], self._parts[parts:]
+        self.size, self.last = self.written_size, first - 1
+        return rest
 
     def seq_at(self, position: int) -> int:
         """The seq of the record at a position, or near it where entries were refused."""

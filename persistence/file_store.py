@@ -262,10 +262,11 @@ class FileStore:
     def reach(self, level: Level) -> None:
         """See `Store.reach`."""
         engine = self._opened()
-        if level != "async":
+        if level == "written":
             engine.writer.reach()
-            if level == "synced":
-                engine.syncer.want()
+        elif level == "synced":  # everybody who pushes in this turn of the loop comes into one write and one sync
+            engine.writer.wake()
+            engine.syncer.want()
 
     @property
     def written_position(self) -> int:
@@ -309,9 +310,7 @@ class FileStore:
 
         self._when(engine, level, position, callback)
         if not reached.done():
-            engine.writer.reach()
-            if level == "synced":
-                engine.syncer.want()
+            self.reach(level)
             engine.trouble.retry_now()
         await reached
 

@@ -103,7 +103,7 @@ class Loader:
     def _queued(self, log: SessionLog) -> list[bytes]:
         """The lines that will be made of what is queued."""
         lines: list[bytes] = []
-        total = log.tail_sum
+        total = log.tail_sum.decode()
         first = self._backlog.next_position
         for position, (owner, seq, at_us, kind, data, _) in enumerate(self._backlog.entries, first):
             if owner is log and position > log.broken_until:

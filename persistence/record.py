@@ -166,6 +166,25 @@ def decode_records(lines: bytes) -> list[Record]:
 # --- log lines --------------------------------------------------------------------------------------------------------
 
 
+def encode_logged(  # noqa: PLR0917 - made for every record: keywords cost
+    synced_bytes: int, prev_sum: bytes, owner: bytes, seq: int, at_us: int, kind: str, data: bytes, prev: bytes
+) -> tuple[bytes, bytes, int, bytes]:
+    """`encode_record` and `encode_log_line` in one, a third quicker, for the writer; sums are ASCII bytes here.
+
+    Returns the log line, LF included, its sum, the length of the record in it (without LF), and the record's sum.
+    """
+    if len(data) > MAX_RECORD_BYTES:
+        raise RecordTooLarge(len(data), MAX_RECORD_BYTES)
+    second, microsecond = divmod(at_us, _SECOND_US)
+    body = b'{"seq":%d,"at":"%b.%06dZ","kind":"%b","data":%b,"prev":"%b"' % (
+        seq, _second_text(second), microsecond, _kind_text(kind), data, prev
+    )  # fmt: skip
+    record_sum = b"%08x" % crc32(body)
+    line = b'{"w":%d,"p":"%b",%b,"r":%b,"sum":"%b"}' % (synced_bytes, prev_sum, owner, body, record_sum)
+    line_sum = b"%08x" % crc32(line)
+    return b'%b,"sum":"%b"}\n' % (line, line_sum), line_sum, len(body) + SUFFIX_BYTES - 1, record_sum
+
+
 def encode_owner(session: str, birth: str) -> bytes:
     """The part of a log line that names the session: made once a lease, for `encode_log_line`."""
     return b'"s":%b,"birth":%b' % (encode_text(session), encode_text(birth))

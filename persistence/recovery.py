@@ -282,7 +282,7 @@ def _note_newest(log: SessionLog, data: bytes, spans: array[int]) -> None:
     if not log.appended_seq:
         log.created_us = decode_record(data[spans[0] : spans[1]] + b"\n").at_us
     log.appended_seq = log.written_seq = log.synced_seq = last.seq
-    log.tail_sum = last.sum
+    log.tail_sum = last.sum.encode()
 
 
 def _name(path: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable
 
     from .header import SegmentRef
@@ -58,18 +58,10 @@ class Segment:
         self.synced = self.marked = 0
         self.crc = crc32(header[0])
         self.synced_crc = 0
-        self.last_sum = header[1]
+        self.last_sum = header[1].encode()
         self.data: bytes | None = None
         self.damaged = False
         self.spans: dict[SessionLog, array[int]] = {}
-
-    def note(self, log: SessionLog, start: int, end: int) -> None:
-        """A record of `log` lies from `start` to `end`, without its newline."""
-        spans = self.spans.get(log)
-        if spans is None:
-            spans = self.spans[log] = array("Q")
-        spans.append(start)
-        spans.append(end)
 
     def cut_to_synced(self) -> None:
         """Forget what lies beyond the synced part: another segment took it over."""

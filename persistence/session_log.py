@@ -55,8 +55,8 @@ class SessionLog:
         self.owner = encode_owner(session, birth)
         seq = 0 if extent is None else extent.seq
         self.appended_seq = self.written_seq = self.synced_seq = seq
-        self.tail_sum = NO_SUM if extent is None else extent.sum
-        """Sum of the newest record that was encoded."""
+        self.tail_sum = (NO_SUM if extent is None else extent.sum).encode()
+        """Sum of the newest record that was encoded, as it stands in the line."""
         self.lease: Lease | None = None
         self.dead = False
         """Deleted: its records are void."""
@@ -76,15 +76,3 @@ class SessionLog:
     def exists(self) -> bool:
         """Whether it has a record and was not deleted."""
         return self.appended_seq > 0 and not self.dead and not self.dying
-
-    def note_written(self, seq: int) -> None:
-        """The operating system has the records up to `seq`."""
-        self.written_seq = seq
-        if self.lease is not None:
-            self.lease.written_seq = seq
-
-    def note_synced(self, seq: int) -> None:
-        """The disk has the records up to `seq`."""
-        self.synced_seq = seq
-        if self.lease is not None:
-            self.lease.synced_seq = seq

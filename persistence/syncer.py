@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from .batch import Batch
 from .waiters import Waiters
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from .batch import Backlog, Batch
+    from .batch import Backlog
     from .disk_thread import DiskThread
     from .log import Log
     from .segment import Segment
@@ -87,14 +88,18 @@ class Syncer:
 
     # --- when to sync -------------------------------------------------------------------------------------------------
 
-    def note(self, batch: Batch) -> None:
-        """`batch` is written."""
+    def growing(self, segment: Segment, position: int) -> Batch:
+        """Where lines for `segment` that are written at once belong: the newest batch, or a new one from `position`."""
         last = self._unsynced[-1] if self._unsynced else None
-        if last is not None and last.segment is batch.segment and last.size < MERGED_BYTES:
-            last.absorb(batch)
-        else:
+        if last is not None and last.segment is segment and last.size < MERGED_BYTES:
+            return last
+        return Batch(segment, position)
+
+    def note(self, batch: Batch, size: int) -> None:
+        """`size` bytes more of `batch` are written."""
+        if not self._unsynced or self._unsynced[-1] is not batch:
             self._unsynced.append(batch)
-        self._unsynced_bytes += batch.size
+        self._unsynced_bytes += size
         if self._goal:
             self._plan()
         elif self._unsynced_bytes >= UNSYNCED_BYTES:
@@ -228,7 +233,7 @@ class Syncer:
         void = self._log.adopt(segment, oldest)
         self._thread.submit(lambda: self._log.remove(void), self._on_removed)
         for batch in batches:
-            batch.note_written()
+            batch.note_written(batch.lines)
         segment.synced, segment.synced_crc = segment.written, segment.crc
         self._in_sync, self._unsynced_bytes = [], 0
         self._unsynced.clear()

@@ -7,6 +7,7 @@ the next lines are made. A batch that could not be written stays first and is wr
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from .batch import Batch
@@ -161,9 +162,10 @@ class Writer:
         segment = self._segment()
         if segment is None:
             return
-        batch = Batch(segment, self._backlog.next_position)
+        batch = self._syncer.growing(segment, self._backlog.next_position)
+        first = self._backlog.next_position
         self._fill(batch, INLINE_RECORDS)
-        self._write(batch)
+        self._write(batch, first)
         if self._backlog.entries:
             self.wake()
 
@@ -172,10 +174,11 @@ class Writer:
         segment = self._log.current
         quiet = not (self._stopped or self._backlog.entries or self._in_flight or self._open)
         if quiet and segment is not None and segment.synced == segment.written != segment.marked:
-            batch = Batch(segment, self._backlog.next_position)
+            first = self._backlog.next_position
+            batch = Batch(segment, first)
             batch.add_watermark()
             segment.marked = segment.end
-            self._write(batch)
+            self._write(batch, first)
 
     def _make_lines(self) -> bool:
         """Add lines to the open batch; returns whether there are more to make at once."""
@@ -256,24 +259,25 @@ class Writer:
 
     # --- system calls -------------------------------------------------------------------------------------------------
 
-    def _write(self, batch: Batch) -> None:
-        """Write on the loop."""
+    def _write(self, batch: Batch, first: int) -> None:
+        """Write on the loop what was added to `batch` from position `first` on."""
+        lines = batch.unwritten_lines
         try:
-            batch.file.write(batch.lines, batch.start)
+            batch.file.write(lines, batch.start + batch.written_size)
         except OSError as error:
-            self._in_flight = batch
+            self._in_flight = batch.split(first)
             self._fail(error, self._write_again)
         else:
-            self._note(batch)
+            self._note(batch, lines)
 
     def _submit(self, batch: Batch) -> None:
         """Write in the thread."""
         self._in_flight = batch
         self._busy = True
         file, lines, start = batch.file, batch.lines, batch.start
-        self._thread.submit(lambda: file.write(lines, start), self._on_written)
+        self._thread.submit(lambda: file.write(lines, start), partial(self._on_written, lines))
 
-    def _on_written(self, _: None, error: BaseException | None) -> None:
+    def _on_written(self, lines: bytes, _: None, error: BaseException | None) -> None:
         self._busy = False
         batch = self._in_flight
         if self._when_quiet is not None:
@@ -283,19 +287,19 @@ class Writer:
             self._fail(error, self._write_again)
         elif batch is not None:
             self._in_flight = None
-            self._note(batch)
+            self._note(batch, lines)
             self._turn()
 
     def _write_again(self) -> None:
         if self._in_flight is not None:
             self._submit(self._in_flight)
 
-    def _note(self, batch: Batch) -> None:
-        batch.note_written()
+    def _note(self, batch: Batch, lines: bytes) -> None:
+        batch.note_written(lines)
         self.written_position = batch.last
-        if self._trouble.degraded:
+        if self._trouble.since_us is not None:
             self._trouble.clear()
-        self._syncer.note(batch)
+        self._syncer.note(batch, len(lines))
         if self._waiters:
             self._waiters.reached(batch.last)
 

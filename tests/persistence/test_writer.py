@@ -173,7 +173,7 @@ async def test_a_refused_write_tells_who_waits_and_keeps_the_record_queued(root,
         position = say(store, lease, "kept")
         store.when("written", position, told.append)
         store.when("synced", position, told.append)
-        store.reach("synced")
+        store.reach("written")
         assert [(type(found), found.seq, found.level) for found in told] == [
             (NotDurable, 2, "written"),
             (NotDurable, 2, "synced"),
