@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
+from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from .clock import Clock, LoopClock
@@ -33,6 +34,7 @@ class Floor:
         "active",
         "budget",
         "clock",
+        "context",
         "deadlines",
         "is_running",
         "loop",
@@ -53,6 +55,7 @@ class Floor:
         self.budget: FairnessBudget = FairnessBudget(loop) if shared is None else shared.budget
         self.tasks: dict[asyncio.Task[None], Slot] = {} if shared is None else shared.tasks
         self.active: dict[asyncio.Task[None], Slot] = {} if shared is None else shared.active
+        self.context = copy_context()
         self.task_done: Callable[[asyncio.Task[None]], None] | None = None
         self.warm: deque[Mailbox] = deque() if shared is None else shared.warm
         self.stack: list[Slot] = [] if shared is None else shared.stack

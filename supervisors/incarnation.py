@@ -44,7 +44,7 @@ def launch(slot: Slot) -> None:
     floor.tasks[slot.task] = slot
     if floor.task_done is None:
         floor.task_done = partial(_task_done, floor.tasks)
-    slot.task.add_done_callback(floor.task_done)
+    slot.task.add_done_callback(floor.task_done, context=floor.context)
 
 
 async def incarnation(slot: Slot) -> None:
