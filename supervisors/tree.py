@@ -7,6 +7,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
+from .checks import check_timeout
 from .child_spec import ChildSpec
 from .deadlock import refuse_own_task, waiting
 from .errors import AlreadyStarted, ChildExists, ChildNotFound, NotStarted, RestartsExhausted, ServerDown
@@ -98,7 +99,9 @@ class Tree(SupervisorBase):
         Raises:
             ServerDown: it had given up before.
             DeadlockError: called from inside one of its servers.
+            ValueError: the timeout is negative or NaN.
         """
+        check_timeout("timeout_s", timeout_s)
         slot = self.slot
         if slot is None:
             return

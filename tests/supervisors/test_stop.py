@@ -236,6 +236,14 @@ async def test_after_close_only_the_callers_task_is_left(life: Life) -> None:
     assert asyncio.all_tasks() == before
 
 
+async def test_an_impossible_timeout_of_a_stop_is_refused_and_everything_lives(life: Life) -> None:
+    async with Supervisor([life.spec()]) as root:
+        for stop in (root.stop, root.child("server").stop):
+            with pytest.raises(ValueError, match="timeout_s"):
+                await stop(timeout_s=-1.0)
+        assert await root.child("server").call(Add()) == 1
+
+
 async def test_start_and_stop_may_happen_in_different_tasks(life: Life) -> None:
     root = Supervisor([life.spec()])
     await asyncio.create_task(root.start())
