@@ -191,6 +191,13 @@ class Backlog:
         self.weight_bytes = 0
         self.appended_position = 0
 
+    def append(self, entry: Entry) -> int:
+        """Queue an entry; returns its position."""
+        self.entries.append(entry)
+        self.weight_bytes += entry[5]
+        self.appended_position += 1
+        return self.appended_position
+
     @property
     def next_position(self) -> int:
         """Position of the oldest entry, or of the next one to come."""

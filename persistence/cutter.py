@@ -13,7 +13,7 @@ import contextlib
 import time
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from .catalog import CatalogRow
@@ -37,8 +37,22 @@ if TYPE_CHECKING:
 CUT_BYTES: Final = 32 * 1024 * 1024
 """Segments are cut together up to this size, so that a journal is synced once for all of them."""
 GROUP_SESSIONS: Final = 32
+YIELD_SESSIONS: Final = 1000
 PIECE_RECORDS: Final = 512
 RETRY_S: Final = 5.0
+
+
+class Grown(NamedTuple):
+    """A session whose journal grew: its new valid part, and what the catalog is to know of it."""
+
+    log: SessionLog
+    extent: Extent
+    row: CatalogRow
+
+
+Places = list[tuple[int, "array[int]"]]
+"""Index of a segment among those that are cut, and where in it a session's records lie."""
+Spans = dict["SessionLog", Places]
 
 
 class Cutter:
@@ -98,11 +112,11 @@ class Cutter:
             if not segments:
                 return 0
             contents = [await self._thread.run(partial(self._contents, segment)) for segment in segments]
-            spans = _by_session(segments)
-            extents = await self._write_journals(spans, contents)
+            spans = await _by_session(segments)
+            grown = await self._write_journals(spans, contents)
             dead = [log for log in spans if log.dead]
             committing = True
-            await self._commit(segments, extents, dead)
+            await self._commit(segments, grown, dead)
             return len(segments)
         finally:
             if not committing:
@@ -134,34 +148,33 @@ class Cutter:
 
     # --- journals -----------------------------------------------------------------------------------------------------
 
-    async def _write_journals(
-        self, spans: dict[SessionLog, list[tuple[int, array[int]]]], contents: list[bytes]
-    ) -> dict[SessionLog, Extent]:
-        extents: dict[SessionLog, Extent] = {}
+    async def _write_journals(self, spans: Spans, contents: list[bytes]) -> list[Grown]:
+        grown: list[Grown] = []
         folders: set[str] = set()
         for group in _groups(log for log in spans if not log.dead):
             work = [(log, spans[log]) for log in group]
-            extents.update(await self._thread.run(partial(self._write_group, work, contents, folders)))
+            grown += await self._thread.run(partial(self._write_group, work, contents, folders))
         await self._thread.run(lambda: self._sync_folders(folders))
-        return extents
+        return grown
 
     def _write_group(
-        self, work: list[tuple[SessionLog, list[tuple[int, array[int]]]]], contents: list[bytes], folders: set[str]
-    ) -> dict[SessionLog, Extent]:
+        self, work: list[tuple[SessionLog, Places]], contents: list[bytes], folders: set[str]
+    ) -> list[Grown]:
         """Write all journals of a group and sync them afterwards: the file system then does much of it together."""
         files: list[DiskFile] = []
-        extents: dict[SessionLog, Extent] = {}
+        grown: list[Grown] = []
         try:
             for log, places in work:
                 file = self._open(log, folders)
                 files.append(file)
-                extents[log] = _append(file, log, places, contents)
+                extent = _append(file, log, places, contents)
+                grown.append(Grown(log, extent, _row(log, extent)))
             for file in files:
                 file.sync()
         finally:
             for file in files:
                 file.close()
-        return extents
+        return grown
 
     def _open(self, log: SessionLog, folders: set[str]) -> DiskFile:
         """A session's journal. One that is gone is made: its loss shows when it is read, and what comes now is kept."""
@@ -182,30 +195,39 @@ class Cutter:
 
     # --- catalog ------------------------------------------------------------------------------------------------------
 
-    async def _commit(self, segments: list[Segment], extents: dict[SessionLog, Extent], dead: list[SessionLog]) -> None:
+    async def _commit(self, segments: list[Segment], grown: list[Grown], dead: list[SessionLog]) -> None:
         """Make the cut valid. The lock is released when the catalog has answered, even if nobody waits any more."""
-        rows = [_row(log, extent) for log, extent in extents.items()]
         births = [(log.session, log.birth) for log in dead]
         first_live = self._first_live_after(len(segments))
+
+        def job() -> None:
+            self._catalog.commit_cut((one.row for one in grown), births, first_live)
 
         def then(error: BaseException | None) -> None:
             try:
                 if error is None:
-                    self._committed(segments, extents, dead)
+                    self._committed(segments, grown, dead)
             finally:
                 self.lock.release()
 
-        await self._thread.run(lambda: self._catalog.commit_cut(rows, births, first_live), then)
+        await self._thread.run(job, then)
 
-    def _committed(self, segments: list[Segment], extents: dict[SessionLog, Extent], dead: list[SessionLog]) -> None:
-        for log, extent in extents.items():
+    def _committed(self, segments: list[Segment], grown: list[Grown], dead: list[SessionLog]) -> None:
+        for log, extent, _ in grown:
             log.extent = extent
         for segment in segments:
             self._log.sealed.popleft()
             segment.data = None
         self.last_cut_us = time.time_ns() // 1000
-        self._on_cut([*extents, *dead])
         self._thread.submit(lambda: self._log.remove(segments), self._on_removed)
+        self._tell(_groups([*(one.log for one in grown), *dead]))
+
+    def _tell(self, groups: Iterator[list[SessionLog]]) -> None:
+        """Tell whose journals grew, a bounded number a turn of the loop."""
+        group = next(groups, None)
+        if group is not None:
+            self._on_cut(group)
+            asyncio.get_running_loop().call_soon(self._tell, groups)
 
     def _on_removed(self, _: None, error: BaseException | None) -> None:
         """What could not be removed is removed when the store is opened next."""
@@ -237,16 +259,18 @@ class Cutter:
                 self._disk.sync_dir(folder)
 
 
-def _by_session(segments: list[Segment]) -> dict[SessionLog, list[tuple[int, array[int]]]]:
-    """Of each session: index of the segment and the places of its records there, in the order of the log."""
-    spans: dict[SessionLog, list[tuple[int, array[int]]]] = {}
+async def _by_session(segments: list[Segment]) -> Spans:
+    """Of each session the places of its records, in the order of the log."""
+    spans: Spans = {}
     for index, segment in enumerate(segments):
-        for log, places in segment.spans.items():
+        for count, (log, places) in enumerate(segment.spans.items()):
             spans.setdefault(log, []).append((index, places))
+            if count % YIELD_SESSIONS == YIELD_SESSIONS - 1:
+                await asyncio.sleep(0)
     return spans
 
 
-def _append(file: DiskFile, log: SessionLog, places: list[tuple[int, array[int]]], contents: list[bytes]) -> Extent:
+def _append(file: DiskFile, log: SessionLog, places: Places, contents: list[bytes]) -> Extent:
     """Write a session's records in pieces, each with one system call, at which other threads may go on."""
     extent = log.extent
     for index, spans in places:

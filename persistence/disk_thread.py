@@ -12,6 +12,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .errors import StoreClosed
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -22,7 +24,7 @@ Done = Callable[[Any, BaseException | None], None]
 class DiskThread:
     """Runs jobs one after the other in a thread of its own, which starts with the first job."""
 
-    __slots__ = ("_jobs", "_loop", "_name", "_thread")
+    __slots__ = ("_ended", "_jobs", "_loop", "_name", "_thread")
 
     def __init__(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
         """`name`: of the thread. `loop`: where results are reported."""
@@ -30,9 +32,15 @@ class DiskThread:
         self._loop = loop
         self._jobs: SimpleQueue[tuple[Callable[[], Any], Done] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._ended = False
 
     def submit(self, job: Callable[[], Any], done: Done) -> None:
-        """Queue `job`; `done(result, error)` is called on the loop when it has run."""
+        """Queue `job`; `done(result, error)` is called on the loop when it has run.
+
+        Raises `StoreClosed` after `end`.
+        """
+        if self._ended:
+            raise StoreClosed("the store was closed meanwhile: open it again")
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
@@ -62,6 +70,7 @@ class DiskThread:
 
     def end(self) -> None:
         """Let the thread end after the jobs that are queued, and wait for it. Further jobs are an error."""
+        self._ended = True
         if self._thread is not None:
             self._jobs.put(None)
             self._thread.join()

@@ -11,12 +11,13 @@ from .batch import Backlog
 from .catalog import Catalog
 from .cutter import Cutter
 from .disk_thread import DiskThread
+from .errors import StoreClosed
 from .layout import Layout
 from .loader import Loader
 from .lock import StoreLock, check_local
 from .log import Log
 from .recovery import LogRecovery, Recovered
-from .session_log import Extent
+from .session_log import Extent, SessionLog
 from .syncer import Syncer
 from .trouble import Trouble
 from .waiters import Waiters
@@ -25,7 +26,6 @@ from .writer import Writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .session_log import SessionLog
     from .storage import Disk
 
 ATTACH_SESSIONS: Final = 100
@@ -115,6 +115,14 @@ class Engine:
             await self.read_thread.run(partial(self._attach, group))
         return recovered
 
+    def look_up(self, session: str) -> tuple[SessionLog | None, bool]:
+        """What the catalog has of a session, and whether it was deleted. Blocks."""
+        row = self.catalog.get(session)
+        if row is None:
+            return None, self.catalog.deleted(session)
+        extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
+        return SessionLog(session, row.birth, row.created_us, extent), False
+
     def _has_journal(self, session: str, birth: str) -> bool:
         row = self.catalog.get(session)
         return row is not None and row.birth == birth
@@ -135,9 +143,14 @@ class Engine:
             await self._sync_thread.run(current.file.sync)
 
     def let_go(self) -> None:
-        """Stop all timers and threads, close all files, release the lock. Waits for a system call that runs."""
-        self.writer.stop()
-        self.trouble.stop()
+        """Stop all timers and threads, close all files, release the lock. Waits for a system call that runs.
+
+        Whoever still waits for a record gets `NotDurable`.
+        """
+        self.abandon()
+        closed = StoreClosed("the store was closed before that")
+        self.written.fail(self.writer.not_durable("written", closed))
+        self.syncer.waiters.fail(self.writer.not_durable("synced", closed))
         for thread in (self._write_thread, self._sync_thread, self._cut_thread, self.read_thread):
             thread.end()
         with contextlib.suppress(OSError):
@@ -148,4 +161,5 @@ class Engine:
     def abandon(self) -> None:
         """In a forked child: write nothing, and leave files and lock to the parent."""
         self.writer.stop()
-        self.trouble.stop()
+        self.syncer.stop()
+        self.trouble.close()

@@ -24,7 +24,7 @@ from .errors import (
 from .listing import list_sessions
 from .names import check_session_id, new_birth
 from .recovery import TOMBSTONE, Recovered
-from .session_log import Extent, SessionLog
+from .session_log import SessionLog
 from .storage import OsDisk
 from .store import LEVELS, Lease, Level, LoadedSession, Reached, SessionInfo, StoreHealth
 from .waiters import tell
@@ -149,7 +149,7 @@ class FileStore:
         engine, session, deleted = self._opened(), check_session_id(session), False
         known = self._logs.get(session)
         if known is None or not known.appended_seq:
-            found, deleted = await engine.read_thread.run(lambda: _look_up(engine, session))
+            found, deleted = await engine.read_thread.run(lambda: engine.look_up(session))
             if found is not None:
                 self._logs.setdefault(session, found)
         log = self._logs.get(session)
@@ -160,7 +160,8 @@ class FileStore:
                 gone = deleted or (log is not None and (log.dead or log.dying))
                 raise SessionTombstoned(session) if gone else SessionUnknown(session)
             log = SessionLog(session, new_birth()) if log is None or log.appended_seq else log
-            self._recovered.proven_whole.add(log)
+            if self._recovered.unowned_damage is not None:
+                self._recovered.proven_whole.add(log)
         return self._lend(log)
 
     def _lend(self, log: SessionLog) -> Lease:
@@ -202,10 +203,12 @@ class FileStore:
             self._forget_idle([log])
             return
         log.dying = True
-        position = _push_tombstone(engine, log)
+        log.appended_seq += 1
+        tombstone = (log, log.appended_seq, time.time_ns() // 1000, TOMBSTONE, b"{}", TOMBSTONE_BYTES)
+        position = engine.backlog.append(tombstone)
         task = asyncio.get_running_loop().create_task(self._delete(engine, log, position))
         self._deletes.add(task)
-        task.add_done_callback(self._deletes.discard)
+        task.add_done_callback(self._delete_ended)
         await asyncio.shield(task)
 
     async def _delete(self, engine: Engine, log: SessionLog, position: int) -> None:
@@ -215,6 +218,11 @@ class FileStore:
             await engine.cutter.forget(log)
         except (OSError, PersistenceError) as error:
             engine.trouble.note(error)
+
+    def _delete_ended(self, task: asyncio.Task[None]) -> None:
+        self._deletes.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever waits for it is told; if nobody does any more, health() is
 
     async def sessions(self, prefix: str = "") -> AsyncIterator[SessionInfo]:
         """See `Store.sessions`."""
@@ -252,7 +260,7 @@ class FileStore:
         if seq == 1:
             log.created_us = at_us
         backlog = engine.backlog
-        backlog.entries.append((log, seq, at_us, kind, data, weight))
+        backlog.entries.append((log, seq, at_us, kind, data, weight))  # as Backlog.append, which would cost a call
         backlog.weight_bytes += weight
         backlog.appended_position += 1
         if not engine.writer.armed:
@@ -364,25 +372,6 @@ def _end_lease(log: SessionLog) -> None:
     if log.lease is not None:
         log.lease.live = False
         log.lease = None
-
-
-def _push_tombstone(engine: Engine, log: SessionLog) -> int:
-    """Append the record that ends a session; returns its position."""
-    backlog = engine.backlog
-    log.appended_seq += 1
-    backlog.entries.append((log, log.appended_seq, time.time_ns() // 1000, TOMBSTONE, b"{}", TOMBSTONE_BYTES))
-    backlog.weight_bytes += TOMBSTONE_BYTES
-    backlog.appended_position += 1
-    return backlog.appended_position
-
-
-def _look_up(engine: Engine, session: str) -> tuple[SessionLog | None, bool]:
-    """What the catalog has of a session, and whether it was deleted. Blocks."""
-    row = engine.catalog.get(session)
-    if row is None:
-        return None, engine.catalog.deleted(session)
-    extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
-    return SessionLog(session, row.birth, row.created_us, extent), False
 
 
 _open_stores: Final[weakref.WeakSet[FileStore]] = weakref.WeakSet()

@@ -103,6 +103,8 @@ class Loader:
     def _queued(self, log: SessionLog) -> list[bytes]:
         """The lines that will be made of what is queued."""
         lines: list[bytes] = []
+        if log.written_seq == log.appended_seq:
+            return lines
         total = log.tail_sum.decode()
         first = self._backlog.next_position
         for position, (owner, seq, at_us, kind, data, _) in enumerate(self._backlog.entries, first):

@@ -151,6 +151,11 @@ class Syncer:
                 handle.cancel()
         self._interval = self._idle = None
 
+    def stop(self) -> None:
+        """Sync nothing any more, whatever happens."""
+        self._taking_over = True
+        self.stop_timers()
+
     # --- one sync -----------------------------------------------------------------------------------------------------
 
     def _sync(self) -> None:

@@ -16,7 +16,7 @@ LAST_RETRY_S: Final = 5.0
 class Trouble:
     """Degraded or not. One action at a time is tried again, with doubling delays, until something succeeds."""
 
-    __slots__ = ("_again", "_delay_s", "_handle", "_loop", "last_error", "since_us")
+    __slots__ = ("_again", "_closed", "_delay_s", "_handle", "_loop", "last_error", "since_us")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """All is well."""
@@ -26,6 +26,7 @@ class Trouble:
         """Since when the store is degraded, microseconds since the epoch; None: it is not."""
         self._loop = loop
         self._delay_s = FIRST_RETRY_S
+        self._closed = False
         self._again: Callable[[], None] | None = None
         self._handle: asyncio.TimerHandle | None = None
 
@@ -47,8 +48,10 @@ class Trouble:
     def fail(self, error: BaseException, again: Callable[[], None]) -> None:
         """The disk failed: be degraded, and call `again` after a delay or at `retry_now`."""
         self.degrade(error)
-        self._again = again
         self._cancel()
+        if self._closed:
+            return
+        self._again = again
         self._handle = self._loop.call_later(self._delay_s, self.retry_now)
         self._delay_s = min(self._delay_s * 2, LAST_RETRY_S)
 
@@ -66,10 +69,15 @@ class Trouble:
         self._again = None
         self._cancel()
 
-    def stop(self) -> None:
-        """Try nothing any more."""
+    def forget(self) -> None:
+        """Do not try again what failed: something else is done about it."""
         self._again = None
         self._cancel()
+
+    def close(self) -> None:
+        """Try nothing any more, whatever fails from now on."""
+        self._closed = True
+        self.forget()
 
     def _cancel(self) -> None:
         if self._handle is not None:

@@ -100,10 +100,9 @@ class Writer:
             self._syncer.stop_timers()
 
     def stop(self) -> None:
-        """Write nothing any more."""
+        """Write nothing any more, whatever happens."""
         self.active = False
         self._stopped = True
-        self._syncer.stop_timers()
 
     def arm(self) -> None:
         """Something was appended that nobody waits for: write it within a millisecond or two, with what follows."""
@@ -337,7 +336,7 @@ class Writer:
     def pause(self, when_quiet: Callable[[], None]) -> None:
         """Write nothing until `resume`; calls `when_quiet` as soon as no write runs in the thread."""
         self._stopped = True
-        self._trouble.stop()
+        self._trouble.forget()
         if self._busy:
             self._when_quiet = when_quiet
         else:

@@ -7,6 +7,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -346,3 +347,67 @@ async def test_closing_while_the_workers_run_lets_them_be_cancelled(root):
     ] * 2
     async with opened(FileStore(root), working=False) as store:
         assert len(await said(store, await store.acquire("a", create=False))) == 200
+
+
+async def test_a_close_that_is_cancelled_closes_and_tells_whoever_waits(root):
+    disk = TroubledDisk()
+    store = FileStore(root, disk=disk)
+    await store.open()
+    lease = await store.acquire("a", create=True)
+    say(store, lease, "first")
+    await store.flush("synced")
+    gate = disk.hold("sync")
+    say(store, lease, "second")
+    waiting = asyncio.ensure_future(store.flush("synced"))
+    await until(disk.entered["sync"].is_set)
+    closing = asyncio.ensure_future(store.close())
+    await asyncio.sleep(0)
+    threading.Timer(0.05, gate.set).start()
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    with pytest.raises(NotDurable, match="closed"):
+        await waiting
+    async with opened(FileStore(root), working=False) as store:
+        assert await said(store, await store.acquire("a", create=False)) == ["first", "second"]
+
+
+async def test_a_listing_that_goes_on_after_the_close_says_so(root):
+    store = FileStore(root)
+    await store.open()
+    for session in "ab":
+        say(store, await store.acquire(session, create=True), "first")
+    listing = store.sessions()
+    await store.close()
+    with pytest.raises(StoreClosed):
+        await anext(listing)
+
+
+async def test_nothing_is_tried_again_after_the_close(root):
+    disk = TroubledDisk()
+    store = FileStore(root, disk=disk)
+    await store.open()
+    lease = await store.acquire("a", create=True)
+    say(store, lease, "first")
+    await store.flush("synced")
+    disk.errors["write"] = disk.errors["sync"] = errno.EIO
+    say(store, lease, "second")
+    with pytest.raises(NotDurable):
+        await store.close()
+    calls = len(disk.calls)
+    await asyncio.sleep(0.3)
+    assert len(disk.calls) == calls
+
+
+async def test_a_delete_that_fails_and_that_nobody_waits_for_is_shown_by_health(root):
+    disk = TroubledDisk()
+    async with opened(FileStore(root, disk=disk), working=False) as store:
+        lease = await store.acquire("a", create=True)
+        say(store, lease, "first")
+        await store.flush("synced")
+        disk.errors["unlink"] = errno.EIO
+        await store.delete(lease)
+        assert "asked to fail" in store.health().last_error
+        with pytest.raises(SessionTombstoned):
+            await store.acquire("a", create=False)
+        disk.errors.clear()
