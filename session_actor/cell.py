@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .service_errors import SessionDeleted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from session_actor.persistence import Lease, RecoveryReport
     from session_actor.supervisors import PendingReply, ServerRef, SupervisorError
@@ -83,12 +83,10 @@ class Cell:
         "served",
         "stack",
         "state",
-        "tick",
-        "used",
     )
 
-    def __init__(self, session_id: str, home: Home, tick: Callable[[], int]) -> None:
-        """A session that is not loaded. `tick` counts uses, for all sessions of the service together."""
+    def __init__(self, session_id: str, home: Home) -> None:
+        """A session that is not loaded."""
         self.id = session_id
         self._home = home
         self.ref: ServerRef | Dormant = Dormant(self)
@@ -102,8 +100,6 @@ class Cell:
         self.exchange_lock: asyncio.Lock | None = None
         self.deleted = False
         self.served = False
-        self.tick = tick
-        self.used = 0
 
     def server_ref(self) -> ServerRef:
         """The session's server, started when it is not."""

@@ -69,7 +69,6 @@ class Changes:
         A session that is not loaded is started by it.
         """
         cell = self._cell
-        cell.used = cell.tick()
         try:
             reply: Any = cell.ref.dispatch(command, timeout_s)
             if type(reply) is PendingReply:

@@ -6,7 +6,8 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from math import inf
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
@@ -79,9 +80,8 @@ class Population:
         self._mailbox = MailboxSpec(options.mailbox_limit, "block")
         self._cells: WeakValueDictionary[str, Cell] = WeakValueDictionary()
         self._live: dict[object, Cell] = {}
-        self._tick = count(1).__next__
-        self._recency = Recency[Cell](lambda cell: cell.used if cell.child_id in self._live else None)
-        self._samples: list[tuple[float, int]] = []
+        self._woken = 0
+        self._recency = Recency[Cell](_used_s)
         self._crowded = asyncio.Event()
         durable = _promises(store, "written")
         self._unload_level: Level = "written" if durable else "async"
@@ -106,7 +106,7 @@ class Population:
         """The cell of this session, shared by all its handles."""
         cell = self._cells.get(session_id)
         if cell is None:
-            cell = self._cells[session_id] = Cell(session_id, self, self._tick)
+            cell = self._cells[session_id] = Cell(session_id, self)
         return cell
 
     def wake(self, cell: Cell, birth: Birth | None = None) -> ServerRef:
@@ -120,7 +120,8 @@ class Population:
         if cell.deleted:
             raise SessionDeleted(cell.id)
         options = self._options
-        child_id = (cell.id, self._tick())
+        self._woken += 1
+        child_id = (cell.id, self._woken)
         spec = ChildSpec(
             child_id,
             start=partial(SessionServer, cell, self._store, options.durability),
@@ -134,9 +135,8 @@ class Population:
         cell.served = False
         cell.child_id = child_id
         cell.ref = ref
-        cell.used = self._tick()
         self._live[child_id] = cell
-        self._recency.add(cell, cell.used)
+        self._recency.add(cell, ref.used_s)
         if options.max_live is not None and len(self._live) > options.max_live:
             self._crowded.set()
         return ref
@@ -193,27 +193,17 @@ class Population:
         surplus = 0 if max_live is None else len(self._live) - max_live
         kept = [cell for cell in self._take(surplus) if not await self._passivate(cell)]
         for cell in kept:
-            self._recency.add(cell, cell.used)
+            used_s = _used_s(cell)
+            if used_s is not None:
+                self._recency.add(cell, used_s)
 
     def _take(self, surplus: int) -> list[Cell]:
         taken: list[Cell] = []
-        idle_before = self._idle_before()
-        while (cell := self._recency.least(None if len(taken) < surplus else idle_before)) is not None:
+        idle_timeout_s = self._options.idle_timeout_s
+        idle_before_s = -inf if idle_timeout_s is None else perf_counter() - idle_timeout_s
+        while (cell := self._recency.least(inf if len(taken) < surplus else idle_before_s)) is not None:
             taken.append(cell)
         return taken
-
-    def _idle_before(self) -> int:
-        """The tick before which a last use is longer ago than the idle timeout; samples of (time, tick) tell it."""
-        idle_timeout_s = self._options.idle_timeout_s
-        if idle_timeout_s is None:
-            return 0
-        now = asyncio.get_running_loop().time()
-        samples = self._samples
-        samples.append((now, self._tick()))
-        idle_before = 0
-        while samples and samples[0][0] <= now - idle_timeout_s:
-            idle_before = samples.pop(0)[1]
-        return idle_before
 
     async def _passivate(self, cell: Cell) -> bool:
         state = cell.state
@@ -271,6 +261,11 @@ class Population:
         cell.withdraw()
         if self._cells.get(cell.id) is cell:
             del self._cells[cell.id]
+
+
+def _used_s(cell: Cell) -> float | None:
+    """When the session last ran a message; None when it is not loaded."""
+    return None if isinstance(cell.ref, Dormant) else cell.ref.used_s
 
 
 _OF_A_SESSION: Final[dict[type[SupervisorError], Callable[[str], SessionActorError]]] = {

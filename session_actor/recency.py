@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from math import inf
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -12,38 +13,38 @@ Item = TypeVar("Item")
 
 
 class Recency(Generic[Item]):
-    """Holds items with the tick of their last use, as far as it knew when they were added.
+    """Holds items with the time of their last use, as far as it knew when they were added.
 
-    The items themselves keep their newest tick; `least` reads it and moves items that were used meanwhile, so that the
+    The items themselves keep their newest time; `least` reads it and moves items that were used meanwhile, so that the
     answer is exact and each use costs one heap operation at most (lazy update, as timer heaps do it).
     """
 
-    def __init__(self, used: Callable[[Item], int | None]) -> None:
-        """`used` tells the tick of an item's last use; None: the item is gone and is to be forgotten."""
-        self._used = used
-        self._heap: list[tuple[int, int, Item]] = []
+    def __init__(self, used_s: Callable[[Item], float | None]) -> None:
+        """`used_s` tells when an item was last used [seconds]; None: the item is gone and is to be forgotten."""
+        self._used_s = used_s
+        self._heap: list[tuple[float, int, Item]] = []
         self._added = 0
 
-    def add(self, item: Item, tick: int) -> None:
-        """Add an item that was used at `tick`."""
+    def add(self, item: Item, used_s: float) -> None:
+        """Add an item that was last used at `used_s`."""
         self._added += 1
-        heapq.heappush(self._heap, (tick, self._added, item))
+        heapq.heappush(self._heap, (used_s, self._added, item))
 
-    def least(self, before: int | None = None) -> Item | None:
-        """Take out the item that was used longest ago, if that was before tick `before` (None: whenever).
+    def least(self, before_s: float = inf) -> Item | None:
+        """Take out the item that was used longest ago, if that was before `before_s`.
 
         None when there is none. The caller adds it again if it is to stay.
         """
         heap = self._heap
         while heap:
-            known, order, item = heap[0]
-            if before is not None and known >= before:
+            known_s, order, item = heap[0]
+            if known_s >= before_s:
                 return None
-            used = self._used(item)
-            if used is None:
+            used_s = self._used_s(item)
+            if used_s is None:
                 heapq.heappop(heap)
-            elif used > known:
-                heapq.heapreplace(heap, (used, order, item))
+            elif used_s > known_s:
+                heapq.heapreplace(heap, (used_s, order, item))
             else:
                 heapq.heappop(heap)
                 return item

@@ -59,6 +59,11 @@ class ServerRef:
         """Why the slot ended, None while it has not; of a crash only a summary is kept."""
         return self.slot.reason
 
+    @property
+    def used_s(self) -> float:
+        """When it last began to run a message [seconds of `time.perf_counter`]; before the first: when it was made."""
+        return self.slot.used_s
+
     @overload
     def dispatch(self, message: Call[Reply], timeout_s: float | None = 5.0) -> Reply | PendingReply[Reply]: ...
     @overload
@@ -94,6 +99,7 @@ class ServerRef:
                 started_s = perf_counter()
                 if started_s < floor.budget.check_at or floor.budget.admits(started_s):
                     slot.door = INSIDE
+                    slot.used_s = started_s
                     floor.stack.append(slot)
                     try:
                         reply = copy_context().run(handler, slot.server, message)

@@ -76,7 +76,7 @@ def drain(slot: Slot, user: deque[Item]) -> Item | None:  # noqa: C901, PLR0912 
     stack = slot.floor.stack
     server = slot.server
     handlers = slot.sync_handlers if slot.trace is None else NO_HANDLERS
-    begun_s = now_s = perf_counter()
+    begun_s = now_s = slot.used_s = perf_counter()
     stack.append(slot)
     try:
         while user and not slot.interrupt:

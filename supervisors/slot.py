@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import copy_context
 from threading import get_ident
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from .checks import check_timeout
@@ -97,6 +98,7 @@ class Slot:
         "sync_handlers",
         "task",
         "trace",
+        "used_s",
         "waker",
         "watchers",
     )
@@ -138,6 +140,7 @@ class Slot:
         self.attempt = 0
         self.lived_from_s: float | None = None
         self.handled = 0
+        self.used_s = perf_counter()
         self.handler_time_s = 0.0
         self.crashes = 0
         self.restarts = 0

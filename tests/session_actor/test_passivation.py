@@ -125,6 +125,6 @@ def test_recency_keeps_what_was_used_since_the_given_tick():
     recency = Recency[str](used.get)
     recency.add("old", 1)
     recency.add("new", 2)
-    assert recency.least(before=5) == "old"
-    assert recency.least(before=5) is None
+    assert recency.least(before_s=5) == "old"
+    assert recency.least(before_s=5) is None
     assert recency.least() == "new"
