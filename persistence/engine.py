@@ -116,12 +116,14 @@ class Engine:
         return recovered
 
     def look_up(self, session: str) -> tuple[SessionLog | None, bool]:
-        """What the catalog has of a session, and whether it was deleted. Blocks."""
+        """What the catalog and the journal have of a session, and whether it was deleted. Blocks."""
         row = self.catalog.get(session)
         if row is None:
             return None, self.catalog.deleted(session)
         extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
-        return SessionLog(session, row.birth, row.created_us, extent), False
+        log = SessionLog(session, row.birth, row.created_us, extent)
+        log.ahead = self.loader.read_ahead(log, extent)
+        return log, False
 
     def _has_journal(self, session: str, birth: str) -> bool:
         row = self.catalog.get(session)

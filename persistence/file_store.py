@@ -371,7 +371,7 @@ class FileStore:
 def _end_lease(log: SessionLog) -> None:
     if log.lease is not None:
         log.lease.live = False
-        log.lease = None
+        log.lease = log.ahead = None
 
 
 _open_stores: Final[weakref.WeakSet[FileStore]] = weakref.WeakSet()

@@ -7,7 +7,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from .errors import JournalCorrupt, LineDamaged, LogCorrupt, StoreCorrupt
+from .errors import JournalCorrupt, LineDamaged, LogCorrupt, PersistenceError, StoreCorrupt
 from .journal import broken_link, read_journal
 from .names import journal_path
 from .record import NO_SUM, Record, decode_record, decode_records, encode_record, verify
@@ -34,8 +34,15 @@ class _Places(NamedTuple):
     """Where a session's records were at one moment."""
 
     extent: Extent | None
+    ahead: list[bytes] | None
+    """The journal, when it was read already."""
     log: list[tuple[Segment, bytes | None, array[int]]]
     memory: list[bytes]
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether no file needs to be read."""
+        return (self.extent is None or self.ahead is not None) and all(data is not None for _, data, _ in self.log)
 
 
 class Loader:
@@ -86,7 +93,8 @@ class Loader:
         while True:
             places = self._places(log)
             read = partial(self._read, log, places)
-            if places.extent is None and all(data is not None for _, data, _ in places.log):
+            if places.in_memory:
+                log.ahead = None
                 return places, *read()
             try:
                 return places, *await self._thread.run(read)
@@ -98,7 +106,18 @@ class Loader:
         segments = [*self._log.sealed, *([self._log.current] if self._log.current else [])]
         found = [(segment, segment.data, segment.spans[log][:]) for segment in segments if log in segment.spans]
         memory = [line for batch in self._writer.unwritten() for owner, _, line in batch.records if owner is log]
-        return _Places(log.extent, found, memory + self._queued(log))
+        ahead = log.ahead[1] if log.ahead is not None and log.ahead[0] is log.extent else None
+        return _Places(log.extent, ahead, found, memory + self._queued(log))
+
+    def read_ahead(self, log: SessionLog, extent: Extent) -> tuple[Extent, list[bytes]] | None:
+        """The journal of a session that was looked up; None when it cannot be read, as loading it will tell. Blocks."""
+        try:
+            return extent, read_journal(self._disk, self._path(log, extent.number), log, extent)
+        except (OSError, PersistenceError):
+            return None
+
+    def _path(self, log: SessionLog, number: int = 1) -> str:
+        return f"{self._journals}/{journal_path(log.session, number)}"
 
     def _queued(self, log: SessionLog) -> list[bytes]:
         """The lines that will be made of what is queued."""
@@ -115,10 +134,9 @@ class Loader:
 
     def _read(self, log: SessionLog, places: _Places) -> tuple[list[bytes], list[bytes]]:
         """The journal in pieces of lines, and the lines from the log, checked."""
-        pieces: list[bytes] = []
-        if places.extent is not None:
-            path = f"{self._journals}/{journal_path(log.session, places.extent.number)}"
-            pieces = read_journal(self._disk, path, log, places.extent)
+        pieces = places.ahead or []
+        if places.extent is not None and places.ahead is None:
+            pieces = read_journal(self._disk, self._path(log, places.extent.number), log, places.extent)
         lines: list[bytes] = []
         for segment, data, spans in places.log:
             if data is not None:
@@ -138,8 +156,7 @@ class Loader:
         try:
             return decode_records(piece)
         except LineDamaged as error:
-            path = f"{self._journals}/{journal_path(log.session, 1)}"
-            raise JournalCorrupt(path, 0, 0, str(error)) from error
+            raise JournalCorrupt(self._path(log), 0, 0, str(error)) from error
 
     @staticmethod
     def _decode_logged(log: SessionLog, lines: list[bytes], places: _Places) -> list[Record]:
@@ -155,8 +172,7 @@ class Loader:
         if index is None:
             return
         if index < journal_records or not places.log:
-            path = f"{self._journals}/{journal_path(log.session, 1)}"
-            raise JournalCorrupt(path, 0, index + 1, "a record does not follow the one before")
+            raise JournalCorrupt(self._path(log), 0, index + 1, "a record does not follow the one before")
         segment, _, spans = places.log[0]
         why = f"record {index + 1} of session {log.session!r} does not follow the one before"
         raise LogCorrupt(segment.path, spans[0], why)

@@ -30,6 +30,7 @@ class SessionLog:
     """One birth of one session: how far its records are, and where they lie. Compared by identity."""
 
     __slots__ = (
+        "ahead",
         "appended_seq",
         "birth",
         "broken_until",
@@ -64,6 +65,8 @@ class SessionLog:
         """Its tombstone is queued."""
         self.broken_until = 0
         """A queued record could not be encoded: it and what was queued behind it, up to this position, is refused."""
+        self.ahead: tuple[Extent, list[bytes]] | None = None
+        """Its journal, read when the session was looked up, for the load that follows."""
         self.damage: Exception | None = None
         """Why its records cannot be trusted; loading it raises this."""
 
