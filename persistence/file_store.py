@@ -146,13 +146,11 @@ class FileStore:
 
     async def acquire(self, session: str, *, create: bool) -> Lease:
         """See `Store.acquire`."""
-        engine, session, deleted = self._opened(), check_session_id(session), False
+        engine, session, found, deleted = self._opened(), check_session_id(session), None, False
         known = self._logs.get(session)
         if known is None or not known.appended_seq:
             found, deleted = await engine.read_thread.run(lambda: engine.look_up(session))
-            if found is not None:
-                self._logs.setdefault(session, found)
-        log = self._logs.get(session)
+        log = self._logs.get(session) or found
         if log is not None:
             self._check_damage(log)
         if log is None or not log.exists:
