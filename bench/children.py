@@ -15,9 +15,12 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
+import msgspec
+
 from bench.conversations import Expected, build, encode_expected
 from bench.stores import memory_service, pusher
 from session_actor import SessionService
+from session_actor.persistence import Level
 
 ROOT = Path(__file__).parent.parent
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -44,12 +47,12 @@ def start(*arguments: object, killed: bool = False) -> str:
     return done.stdout
 
 
-async def push_and_die(level: str, frames: int, root: str) -> None:
+async def push_and_die(level: Level, frames: int, root: str) -> None:
     """Push so many frames at a level and die by SIGKILL right after the last acknowledgement."""
     async with SessionService.open(root) as service:
         session = await service.session("kill", create=True)
         await session.flush("synced")
-        push = pusher(session, None if level == "async" else level)
+        push = pusher(session, level)
         for _ in range(frames):
             await push()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -97,7 +100,7 @@ def main() -> None:
     name, *rest = sys.argv[1:]
     if name == "kill":
         level, frames, root = rest
-        asyncio.run(push_and_die(level, int(frames), root))
+        asyncio.run(push_and_die(msgspec.convert(level, Level), int(frames), root))
     elif name == "build":
         sessions, frames, root, expected, end = rest
         asyncio.run(build_conversations(int(sessions), int(frames), root, expected, end))

@@ -43,7 +43,7 @@ class Expected(msgspec.Struct):
     session: str
     frames: dict[int, Frame]
     stacks: dict[str, list[int]]
-    branches: dict[str, int]
+    branches: dict[str, int | None]
     checkpoints: dict[str, int]
 
 

@@ -148,7 +148,7 @@ async def _async_echo(message: object) -> object:
     return message
 
 
-def raw_cast_seconds(count: int, limit: int, handler: Callable[[object], object]) -> float:
+def raw_cast_seconds(count: int, limit: int, handler: Callable[[Any], object]) -> float:
     """Return the seconds for `count` messages through a bounded deque into a handler."""
     queue: deque[object] = deque()
     start = perf_counter()

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean, median
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from bench.targets import Verdict
@@ -26,6 +26,7 @@ FLOOR = "floor"
 BEAM = "beam"
 
 Key = TypeVar("Key")
+Setting = TypeVar("Setting")
 Call = Callable[[], Awaitable[object]]
 Between = Callable[[int], Awaitable[None]]
 
@@ -103,7 +104,7 @@ class Options:
         """The measuring plan of this run."""
         return QUICK if self.quick else FULL
 
-    def pick(self, full: Any, quick: Any) -> Any:
+    def pick(self, full: Setting, quick: Setting) -> Setting:
         """Return the one of two settings that belongs to this run."""
         return quick if self.quick else full
 
@@ -119,9 +120,9 @@ class Report:
 
     def add(self, peer: str, op: str, variant: str, depth: int, sample: Sample) -> Sample:
         """Add a timed result and return its sample."""
-        times = [round(value, 3) for value in sample[1:]]
+        p50, mean, p99 = (round(value, 3) for value in sample[1:])
         rate = round(1e6 / sample.mean_us, 1) if sample.mean_us > 0 else None
-        self.results.append(Result(self.bench, peer, op, variant, depth, sample.n, *times, rate))
+        self.results.append(Result(self.bench, peer, op, variant, depth, sample.n, p50, mean, p99, rate))
         return sample
 
     def rate(self, peer: str, op: str, variant: str, depth: int, *, n: int, seconds: float) -> float:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 
     from session_actor import SessionService
+    from session_actor.persistence import Level
 
 HELD_US = 1_000.0
 STORM_SESSIONS = 50
@@ -84,7 +85,7 @@ def spun(options: Options) -> list[int]:
 
 
 @asynccontextmanager
-async def pushing(service: SessionService, level: str) -> AsyncIterator[None]:
+async def pushing(service: SessionService, level: Level) -> AsyncIterator[None]:
     """Let many other sessions push at a level all the time."""
 
     async def one(push: Callable[[], Coroutine[Any, Any, object]]) -> None:

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
     from session_actor import Session
-    from session_actor.persistence import Lease
+    from session_actor.persistence import Lease, Level
 
 SESSIONS = (1, 100, 1_000, 10_000)
-LEVELS = ("async", "written", "synced")
+LEVELS: tuple[Level, ...] = ("async", "written", "synced")
 IN_FLIGHT = 4
 CUTS = 4
 DATA = msgspec.Raw(
@@ -157,7 +157,7 @@ async def open_store(options: Options) -> AsyncIterator[FileStore]:
             await asyncio.gather(*jobs, return_exceptions=True)
 
 
-async def through_store(store: FileStore, leases: list[Lease], batches: int, level: str) -> float:
+async def through_store(store: FileStore, leases: list[Lease], batches: int, level: Level) -> float:
     """Return the seconds a record to append batches of encoded data to the store, a few batches in flight."""
     begin = perf_counter()
     waiting: deque[asyncio.Future[None]] = deque()
@@ -183,7 +183,7 @@ def append_batch(store: FileStore, leases: list[Lease]) -> None:
         store.append(lease, lease.appended_seq + 1, at_us, "push", DATA, DATA_BYTES)
 
 
-async def push_all(opened: list[Session], each: int, level: str) -> float:
+async def push_all(opened: list[Session], each: int, level: Level) -> float:
     """Return the seconds a record for every session to push so many frames, all sessions at once."""
     pushes = [partial(pusher(session, level), timeout_s=None) for session in opened]
 
@@ -224,8 +224,7 @@ async def lone(report: Report, options: Options) -> None:
 async def sustained(report: Report, options: Options) -> None:
     """Push at written until several cuts were made: the rate with cutting beside it."""
     sessions: int = options.pick(1_000, 20)
-    store_options = {} if not options.quick else {"segment_bytes": 64 * 1024}
-    async with disk_service(options, **store_options) as service:
+    async with disk_service(options, segment_bytes=options.pick(None, 64 * 1024)) as service:
         opened = [await service.session(f"session-{number}", create=True) for number in range(sessions)]
         pushes = [pusher(session, "written") for session in opened]
         cuts: set[int | None] = {None}

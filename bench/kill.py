@@ -10,8 +10,8 @@ from time import perf_counter
 from bench.beam import beam
 from bench.children import start
 from bench.figures import BEAM_LOST_OF_1000
+from bench.floors import USER_INPUT
 from bench.harness import BEAM, OURS, Options, Report, table
-from bench.stores import USER_INPUT
 from bench.targets import exactly
 from session_actor import SessionService
 

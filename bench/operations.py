@@ -7,10 +7,11 @@ drained between the batches; what it costs is in the bench `overhead`.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.beam import Beam, beam
 from bench.figures import beam_p50_us
@@ -20,9 +21,10 @@ from bench.stores import Subject, disk_service, memory_service, pusher
 from bench.targets import ratio
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Iterator, Sequence
 
     from session_actor import Frame, Session
+    from session_actor.persistence import Level
 
 DEPTHS = (10, 50, 100, 200, 500, 100_000, 1_000_000)
 QUICK_DEPTHS = (10, 500, 2_000)
@@ -44,6 +46,7 @@ BEAM_OPS = {
 }
 FLAT_LIMIT = 1.5
 Key = tuple[str, str]
+Change = Callable[..., Coroutine[Any, Any, object]]
 
 
 class Fresh:
@@ -77,13 +80,18 @@ class Fresh:
         return next(self._next).stack()
 
 
+def at_level(method: Change, durability: Level | None) -> Change:
+    """Return a changing method at a level; None: the service's default."""
+    return method if durability is None else partial(method, durability=durability)
+
+
 def works(subject: Subject, fresh: Fresh, level: str) -> dict[str, Work]:
     """Return every operation on a subject at its present depth and at a level."""
     session, depth = subject.session, subject.depth
-    durability = level if level in {"written", "synced"} else None
-    kept = {} if durability is None else {"durability": durability}
+    durability: Level | None = "written" if level == "written" else "synced" if level == "synced" else None
     names = (f"checkpoint-{level}-{depth}-{number}" for number in count(1))
-    pop, goto, fork = partial(session.pop, **kept), partial(session.goto, **kept), partial(session.fork, **kept)
+    pop, goto = at_level(session.pop, durability), at_level(session.goto, durability)
+    fork, checkpoint = at_level(session.fork, durability), at_level(session.checkpoint, durability)
 
     async def add(frames: int) -> None:
         for _ in range(frames):
@@ -114,7 +122,7 @@ def works(subject: Subject, fresh: Fresh, level: str) -> dict[str, Work]:
         "pop10": Work(partial(pop, 10), before=add_ten_each, after=drain),
         "fork": Work(partial(fork, near, user_input="idea"), after=back_to_main),
         "fork_first": Work(partial(fork, subject.first, user_input="idea"), after=back_to_main),
-        "checkpoint": Work(lambda: session.checkpoint(next(names), **kept), after=drain),
+        "checkpoint": Work(lambda: checkpoint(next(names)), after=drain),
         "goto": Work(partial(goto, near), after=back_to_main),
         "goto_first": Work(partial(goto, subject.first), after=back_to_main),
         "get": Work(partial(session.get, near)),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from bench.harness import Options
     from session_actor import Frame, Session
+    from session_actor.persistence import Level
 
 GROW_STEP = 5_000
 
@@ -29,15 +30,16 @@ async def memory_service() -> AsyncIterator[SessionService]:
 
 
 @asynccontextmanager
-async def disk_service(options: Options, **store_options: int) -> AsyncIterator[SessionService]:
+async def disk_service(options: Options, *, segment_bytes: int | None = None) -> AsyncIterator[SessionService]:
     """Run a service on a store of its own in the folder that the command line names."""
     with tempfile.TemporaryDirectory(prefix="bench-store-", dir=options.directory) as directory:
-        store = FileStore(Path(directory) / "store", **store_options)
+        root = Path(directory) / "store"
+        store = FileStore(root) if segment_bytes is None else FileStore(root, segment_bytes=segment_bytes)
         async with SessionService.open(store, idle_timeout_s=None) as service:
             yield service
 
 
-def pusher(session: Session, durability: str | None = None) -> Callable[[], Coroutine[Any, Any, Frame]]:
+def pusher(session: Session, durability: Level | None = None) -> Callable[..., Coroutine[Any, Any, Frame]]:
     """Return the push that every bench makes, with the reference's four fields."""
     push = partial(
         session.push,
