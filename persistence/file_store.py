@@ -241,7 +241,7 @@ class FileStore:
             raise StoreDegraded(engine.trouble.last_error or "unknown error")
         backlog = engine.backlog
         waiting_bytes = backlog.weight_bytes + engine.syncer.unsynced_bytes
-        if len(backlog.entries) >= self._backlog_records or waiting_bytes >= self._backlog_bytes:
+        if waiting_bytes >= self._backlog_bytes or len(backlog.entries) >= self._backlog_records:
             raise BacklogFull(len(backlog.entries), waiting_bytes)
 
     def append(  # noqa: PLR0917 - called for every change: keywords cost

@@ -64,7 +64,8 @@ class Syncer:
         self._interval_s = interval_s
         self._on_sealed = on_sealed
         self._unsynced: deque[Batch] = deque()
-        self._unsynced_bytes = 0
+        self.unsynced_bytes = 0
+        """Bytes that are written and not yet synced; they are kept in memory until then."""
         self._in_sync: list[Batch] = []
         """Covered by the sync that runs now, or by the take-over that is to come."""
         self._settling: deque[Batch] = deque()
@@ -81,11 +82,6 @@ class Syncer:
         """Everything that is written and not known to be synced, oldest first."""
         return [*self._in_sync, *self._unsynced]
 
-    @property
-    def unsynced_bytes(self) -> int:
-        """Bytes that are kept in memory until they are synced."""
-        return self._unsynced_bytes
-
     # --- when to sync -------------------------------------------------------------------------------------------------
 
     def growing(self, segment: Segment, position: int) -> Batch:
@@ -99,10 +95,10 @@ class Syncer:
         """`size` bytes more of `batch` are written."""
         if not self._unsynced or self._unsynced[-1] is not batch:
             self._unsynced.append(batch)
-        self._unsynced_bytes += size
+        self.unsynced_bytes += size
         if self._goal:
             self._plan()
-        elif self._unsynced_bytes >= UNSYNCED_BYTES:
+        elif self.unsynced_bytes >= UNSYNCED_BYTES:
             self.want()
         elif self._interval is None and self._writer.active:
             self._interval = self._loop.call_later(self._interval_s, self._interval_over)
@@ -129,7 +125,7 @@ class Syncer:
             self._goal = self._backlog.appended_position
         if not self._unsynced:
             self._goal = 0 if self._writer.written_position >= self._backlog.appended_position else self._goal
-        elif self._writer.written_position >= self._goal or self._unsynced_bytes >= UNSYNCED_BYTES:
+        elif self._writer.written_position >= self._goal or self.unsynced_bytes >= UNSYNCED_BYTES:
             self._goal = 0
             self._sync()
 
@@ -183,7 +179,7 @@ class Syncer:
             return
         for segment, written, crc in marks:
             segment.synced, segment.synced_crc = written, crc
-        self._unsynced_bytes -= sum(batch.size for batch in self._in_sync)
+        self.unsynced_bytes -= sum(batch.size for batch in self._in_sync)
         self._settling.extend(self._in_sync)
         self._in_sync = []
         self._settle()
@@ -240,7 +236,7 @@ class Syncer:
         for batch in batches:
             batch.note_written(batch.lines)
         segment.synced, segment.synced_crc = segment.written, segment.crc
-        self._in_sync, self._unsynced_bytes = [], 0
+        self._in_sync, self.unsynced_bytes = [], 0
         self._unsynced.clear()
         self._settling.extend(batches)
         self._taking_over = False
