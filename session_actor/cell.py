@@ -6,13 +6,14 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .errors import CallTimeout
 from .service_errors import SessionDeleted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from session_actor.persistence import Lease, RecoveryReport
-    from session_actor.supervisors import PendingReply, ServerRef, SupervisorError
+    from session_actor.supervisors import GenServer, PendingReply, ServerRef, SupervisorError
 
     from .events import AnyEvent
     from .frames import Frame
@@ -36,6 +37,10 @@ class Home(Protocol):
 
     def wake(self, cell: Cell) -> ServerRef:
         """Start the session's server; its mailbox accepts at once."""
+        ...
+
+    def new_server(self, cell: Cell) -> GenServer:
+        """The next incarnation of the session's server."""
         ...
 
     def explain(self, cell: Cell, error: SupervisorError) -> Exception:
@@ -106,6 +111,10 @@ class Cell:
         ref = self.ref
         return self._home.wake(self) if isinstance(ref, Dormant) else ref
 
+    def new_server(self) -> GenServer:
+        """The next incarnation of the session's server; what the supervisor calls."""
+        return self._home.new_server(self)
+
     def rest(self) -> None:
         """The session is not loaded any more: the next message brings it back."""
         self.withdraw()
@@ -134,13 +143,18 @@ class Cell:
     async def ready(self, timeout_s: float | None) -> State:
         """The published state; loads the session when needed, and waits out a restart.
 
-        Raises SessionDeleted, what loading raises, and TimeoutError after `timeout_s` seconds (None: no limit).
+        Raises SessionDeleted, what loading raises, and CallTimeout after `timeout_s` seconds (None: no limit).
         """
-        async with asyncio.timeout(timeout_s):
-            while (state := self.state) is None:
-                if self.deleted:
-                    raise SessionDeleted(self.id)
-                await self.ref.started()
-                if self.state is None:
-                    await asyncio.sleep(0)  # crashed since; its restart is decided in the next turn of the loop
+        try:
+            async with asyncio.timeout(timeout_s):
+                while (state := self.state) is None:
+                    if self.deleted:
+                        raise SessionDeleted(self.id)
+                    await self.ref.started()
+                    if self.state is None:
+                        await asyncio.sleep(0)  # crashed since; its restart is decided in the next turn of the loop
+        except TimeoutError:
+            raise CallTimeout(
+                f"session {self.id!r} was not loaded within {timeout_s} s; loading goes on: try again, see health()"
+            ) from None
         return state

@@ -52,24 +52,26 @@ class Keys:
 
     def __init__(self) -> None:
         """Remember nothing."""
-        self._entries: dict[str, KeyEntry] = {}
+        self._entries: dict[str, KeyEntry] | None = None  # made by the first key: most sessions never have one
 
     def find(self, key: str, args: str) -> KeyEntry | None:
         """What `key` was used for, None when it is new. Raises `KeyConflict` when it was used with other arguments."""
-        entry = self._entries.get(key)
+        entry = None if self._entries is None else self._entries.get(key)
         if entry is not None and entry.args != args:
             raise KeyConflict(key, entry.seq)
         return entry
 
     def remember(self, key: str, entry: KeyEntry) -> None:
         """Note a key, and forget the oldest above the limit."""
+        if self._entries is None:
+            self._entries = {}
         self._entries[key] = entry
         if len(self._entries) > KEYS_KEPT:
             del self._entries[next(iter(self._entries))]
 
     def entries(self) -> Mapping[str, KeyEntry]:
         """All keys, oldest first. For reading."""
-        return self._entries
+        return self._entries or {}
 
 
 def answer_of(event: AnyEvent) -> Answer:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakValueDictionary
 
 from session_actor.persistence import Level, LevelUnreachable, PersistenceError, Store
@@ -78,8 +77,8 @@ class Population:
         self._options = options
         self._closed = False
         self._mailbox = MailboxSpec(options.mailbox_limit, "block")
-        self._cells: WeakValueDictionary[str, Cell] = WeakValueDictionary()
-        self._live: dict[object, Cell] = {}
+        self._live: dict[str, Cell] = {}
+        self._dormant: WeakValueDictionary[str, Cell] = WeakValueDictionary()  # as long as somebody has a handle
         self._woken = 0
         self._recency = Recency[Cell](_used_s)
         self._crowded = asyncio.Event()
@@ -104,9 +103,9 @@ class Population:
 
     def cell(self, session_id: str) -> Cell:
         """The cell of this session, shared by all its handles."""
-        cell = self._cells.get(session_id)
+        cell = self._live.get(session_id) or self._dormant.get(session_id)
         if cell is None:
-            cell = self._cells[session_id] = Cell(session_id, self)
+            cell = self._dormant[session_id] = Cell(session_id, self)
         return cell
 
     def wake(self, cell: Cell, birth: Birth | None = None) -> ServerRef:
@@ -124,7 +123,7 @@ class Population:
         child_id = (cell.id, self._woken)
         spec = ChildSpec(
             child_id,
-            start=partial(SessionServer, cell, self._store, options.durability),
+            start=cell.new_server,
             restart="transient",
             shutdown_s=options.shutdown_s,
             mailbox=self._mailbox,
@@ -135,11 +134,16 @@ class Population:
         cell.served = False
         cell.child_id = child_id
         cell.ref = ref
-        self._live[child_id] = cell
+        self._live[cell.id] = cell
+        self._dormant.pop(cell.id, None)
         self._recency.add(cell, ref.used_s)
         if options.max_live is not None and len(self._live) > options.max_live:
             self._crowded.set()
         return ref
+
+    def new_server(self, cell: Cell) -> SessionServer:
+        """The next incarnation of a session."""
+        return SessionServer(cell, self._store, self._options.durability)
 
     async def load(self, cell: Cell, birth: Birth | None, timeout_s: float | None) -> State:
         """Wait until the session is loaded, making it if it is new and `birth` says how; return its state.
@@ -170,10 +174,15 @@ class Population:
         return len(self._live)
 
     def _on_event(self, event: Event) -> None:
-        if event.kind == "stopped":
-            cell = self._live.pop(event.id, None)
-            if cell is not None and cell.child_id == event.id:
-                cell.rest()
+        if event.kind != "stopped":
+            return
+        session_id, _ = cast("tuple[str, int]", event.id)
+        cell = self._live.get(session_id)
+        if cell is not None and cell.child_id == event.id:  # else the session has a new server already
+            del self._live[session_id]
+            cell.rest()
+            if not cell.deleted:
+                self._dormant[session_id] = cell
 
     async def sweep_forever(self) -> None:
         """Passivate what is idle, and the least recently used above `max_live`; one sweeper for all sessions."""
@@ -243,7 +252,7 @@ class Population:
 
     def quarantined(self) -> tuple[str, ...]:
         """The ids of the sessions that kept crashing."""
-        return tuple(self._live[child_id].id for child_id in self.supervisor.quarantined())
+        return tuple(cast("tuple[str, int]", child_id)[0] for child_id in self.supervisor.quarantined())
 
     def release(self, cell: Cell) -> None:
         """Start a quarantined session again. Raises SessionNotFound when it is not in quarantine."""
@@ -259,8 +268,9 @@ class Population:
         """A deleted session: its handles are dead, its id is free."""
         cell.deleted = True
         cell.withdraw()
-        if self._cells.get(cell.id) is cell:
-            del self._cells[cell.id]
+        for cells in (self._live, self._dormant):
+            if cells.get(cell.id) is cell:
+                del cells[cell.id]
 
 
 def _used_s(cell: Cell) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from session_actor.supervisors import CallTimeout, SupervisorError
+from session_actor.supervisors import SupervisorError
 
 from .errors import FrameUnknown, InvalidArgument
 from .stack import Stack
@@ -38,9 +38,6 @@ class Reads:
                 state = await self._cell.ready(timeout_s)
             except SupervisorError as error:
                 raise self._cell.explain(error) from None
-            except TimeoutError:
-                message = f"session {self._cell.id!r} was not loaded within {timeout_s} s; try again, see health()"
-                raise CallTimeout(message) from None
         return state
 
     async def get(self, frame_id: int, *, timeout_s: float | None = 5.0) -> Frame:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_actor import MemoryStore, SessionService
+from session_actor import CallTimeout, MemoryStore, SessionService
 from session_actor.commands import Push
 from session_actor.recency import Recency
 
@@ -128,3 +128,10 @@ def test_recency_keeps_what_was_used_since_the_given_tick():
     assert recency.least(before_s=5) == "old"
     assert recency.least(before_s=5) is None
     assert recency.least() == "new"
+
+
+async def test_loading_that_takes_too_long_is_a_call_timeout_and_goes_on(store):
+    async with SessionService.open(store) as service:
+        with pytest.raises(CallTimeout):
+            await service.session("user-42", create=True, timeout_s=0)
+        assert (await (await service.session("user-42")).push("a", "b")).id == 1
