@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from bench.harness import shown
 
@@ -14,20 +15,22 @@ class Verdict:
     name: str
     measured: float
     limit: float
-    at_least: bool = False
+    sign: Literal["<=", ">=", "="] = "<="
     unit: str = "x"
     must: bool = False
 
     @property
     def passed(self) -> bool:
         """Whether the target was met."""
-        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
+        if self.sign == "=":
+            return self.measured == self.limit
+        return self.measured >= self.limit if self.sign == ">=" else self.measured <= self.limit
 
     def line(self) -> str:
         """Return the verdict as one line of text."""
         word = "PASS" if self.passed else "MISS"
-        sign = ">=" if self.at_least else "<="
-        return f"{word}  {self.name}: {shown(self.measured)}{self.unit}  (target {sign} {shown(self.limit)}{self.unit})"
+        target = f"{self.sign} {shown(self.limit)}{self.unit}"
+        return f"{word}  {self.name}: {shown(self.measured)}{self.unit}  (target {target})"
 
 
 def ratio(name: str, ours: float | None, base: float | None, *, at_most: float) -> Verdict | None:
@@ -41,7 +44,7 @@ def ratio_at_least(name: str, ours: float | None, base: float | None, *, at_leas
     """Return the verdict that ours is at least `at_least` times the base; None when one side was not measured."""
     if ours is None or not base:
         return None
-    return Verdict(name, ours / base, at_least, at_least=True)
+    return Verdict(name, ours / base, at_least, ">=")
 
 
 def limit(name: str, measured: float | None, *, at_most: float, unit: str) -> Verdict | None:
@@ -51,7 +54,4 @@ def limit(name: str, measured: float | None, *, at_most: float, unit: str) -> Ve
 
 def exactly(name: str, measured: float, wanted: float, *, unit: str) -> Verdict:
     """Return the verdict of a correctness target: anything but the wanted figure is a miss and a failed run."""
-    off = abs(measured - wanted)
-    return Verdict(
-        f"{name} ({shown(measured)}{unit}, wanted {shown(wanted)}{unit}), off by", off, 0, unit=unit, must=True
-    )
+    return Verdict(name, measured, wanted, "=", unit, must=True)
