@@ -51,7 +51,7 @@ class Plan:
     batch: int = 50
     batches: int = 30
     singles: int = 300
-    rounds: int = 6
+    rounds: int = 4
 
     def of_batch(self, batch: int) -> Plan:
         """Return this plan with another size of batch, for calls that are slow or that use something up."""

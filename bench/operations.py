@@ -31,7 +31,7 @@ QUICK_DEPTHS = (10, 500, 2_000)
 LEVELS = ("none", "async", "written", "synced")
 READS = frozenset({"get", "stack", "stack_new", "list"})
 # A read takes no longer than its floor: a few more rounds, so that both meet the CPU at its best.
-READ_ROUNDS = 3
+READ_ROUNDS = 2
 BEAM_DEPTH_MAX = 500
 # Ours -> the reference's name of it. Taking and listing the stack are one thing there: it copies the whole list.
 BEAM_OPS = {
