@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 NOTHING: Sequence[Frame | None] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Birth:
-    """What makes a session that does not exist yet: its first events, and whether it must be new."""
+    """What makes a session that does not exist yet."""
 
     events: tuple[tuple[AnyEvent, int], ...]
-    """Each with its weight, as `Store.append` wants it."""
-    must_be_new: bool = False
+    """Its first events, each with its weight, as `Store.append` wants it."""
+    happened: bool = False
+    """Whether they were needed: False while, or because, there was a session already."""
 
 
 class Home(Protocol):
@@ -41,6 +42,10 @@ class Home(Protocol):
 
     def new_server(self, cell: Cell) -> GenServer:
         """The next incarnation of the session's server."""
+        ...
+
+    def forget(self, cell: Cell) -> None:
+        """The session is deleted: its id is free for another cell."""
         ...
 
     def explain(self, cell: Cell, error: SupervisorError) -> Exception:
@@ -119,6 +124,12 @@ class Cell:
         """The session is not loaded any more: the next message brings it back."""
         self.withdraw()
         self.ref = Dormant(self)
+
+    def die(self) -> None:
+        """The session is deleted: every handle says so from here on, and its id is free."""
+        self.deleted = True
+        self.withdraw()
+        self._home.forget(self)
 
     def explain(self, error: SupervisorError) -> Exception:
         """The package's own error for what the server answered, a new one for each caller."""

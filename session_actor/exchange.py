@@ -44,10 +44,8 @@ class Exchange:
         lock = self._owner.exchange_lock
         if lock is None:
             lock = self._owner.exchange_lock = asyncio.Lock()
-        if lock.locked() and not self._wait_s:
-            raise SessionBusy(self._owner.id)
         try:
-            async with asyncio.timeout(self._wait_s):
+            async with asyncio.timeout(self._wait_s or 0.0):  # a free lock is taken without suspending, so 0 is enough
                 await lock.acquire()
         except TimeoutError:
             raise SessionBusy(self._owner.id) from None

@@ -48,26 +48,27 @@ def kept_table(state: State) -> Table:
     return state.table.kept(kept)
 
 
-def history_of(state: State, at: int | None = None) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
+def history_of(state: State) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
     """The events that give a new session the history of this one, each with its weight; ids and times stay.
 
-    `at` None: all live frames, branches, checkpoints and the head. Else the stack of that frame, as branch `main`, with
-    the checkpoints on it. Keys are not copied: they name changes of this session. Raises `FrameUnknown`.
+    All live frames, branches, checkpoints and the head. Keys are not copied: they name changes of this session.
     """
-    if at is None:
-        frames = _frames(state, live_frames(state))
-        sealed = HistorySealed(
-            tuple(state.branches.items()), tuple(state.checkpoints.items()), state.head, state.attached, state.next_id
-        )
-    else:
-        if state.table.get(at) is None:
-            raise FrameUnknown(at)
-        path = state.table.path(at)
-        ids = {frame.id for frame in path}
-        frames = path[::-1]
-        names = tuple((name, frame) for name, frame in state.checkpoints.items() if frame in ids and name != MAIN)
-        sealed = HistorySealed(((MAIN, at),), names, at, MAIN, state.next_id)
-    return _records(frames, sealed)
+    frames = _frames(state, live_frames(state))
+    branches, checkpoints = tuple(state.branches.items()), tuple(state.checkpoints.items())
+    return _records(frames, HistorySealed(branches, checkpoints, state.head, state.attached, state.next_id))
+
+
+def history_to(state: State, frame_id: int | None) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
+    """As `history_of`, but only the stack of `frame_id` (None: the empty stack), as branch `main`.
+
+    The checkpoints on it come along. Raises `FrameUnknown`.
+    """
+    if frame_id is not None and state.table.get(frame_id) is None:
+        raise FrameUnknown(frame_id)
+    path = state.table.path(frame_id)
+    ids = {frame.id for frame in path}
+    names = tuple((name, frame) for name, frame in state.checkpoints.items() if frame in ids and name != MAIN)
+    return _records(path[::-1], HistorySealed(((MAIN, frame_id),), names, frame_id, MAIN, state.next_id))
 
 
 def _frames(state: State, ids: set[int]) -> list[Frame]:

@@ -60,7 +60,11 @@ class OutputGate:
         if self._held is None:
             self._held = deque()
         self._held.append(held)
-        store.when(level, position, partial(self._report, held))
+        try:
+            store.when(level, position, partial(self._report, held))
+        except BaseException:
+            self._held.remove(held)
+            raise
         return NO_REPLY
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -15,6 +16,7 @@ from session_actor.supervisors import (
     Backoff,
     ChildSpec,
     DynamicSupervisor,
+    GenServer,
     InitFailed,
     Intensity,
     MailboxSpec,
@@ -30,6 +32,7 @@ from session_actor.supervisors import (
 )
 
 from .cell import Birth, Cell, Dormant
+from .deletion import Deleter
 from .errors import SessionActorError, translate
 from .recency import Recency
 from .service_errors import (
@@ -37,7 +40,6 @@ from .service_errors import (
     ServiceDown,
     SessionCrashed,
     SessionDeleted,
-    SessionExists,
     SessionNotFound,
     SessionQuarantined,
 )
@@ -48,7 +50,6 @@ if TYPE_CHECKING:
 
     from session_actor.supervisors import Event
 
-    from .state import State
 
 _SWEEPS_PER_TIMEOUT: Final = 8
 _SWEEP_S_MAX: Final = 60.0
@@ -113,6 +114,15 @@ class Population:
 
         Raises ServiceClosed, ServiceDown, SessionDeleted.
         """
+        ref = self._spawn(cell, cell.new_server)
+        cell.birth = birth
+        return ref
+
+    def wake_to_delete(self, cell: Cell) -> None:
+        """Put a server that only deletes in the place of a dormant session's. Raises as `wake` does."""
+        self._spawn(cell, partial(Deleter, cell, self._store))
+
+    def _spawn(self, cell: Cell, start: Callable[[], GenServer]) -> ServerRef:
         closed = self.why_closed()
         if closed is not None:
             raise closed
@@ -123,14 +133,13 @@ class Population:
         child_id = (cell.id, self._woken)
         spec = ChildSpec(
             child_id,
-            start=cell.new_server,
+            start=start,
             restart="transient",
             shutdown_s=options.shutdown_s,
             mailbox=self._mailbox,
             drain=True,
         )
         ref = self.supervisor.spawn(spec)
-        cell.birth = birth
         cell.served = False
         cell.child_id = child_id
         cell.ref = ref
@@ -145,14 +154,24 @@ class Population:
         """The next incarnation of a session."""
         return SessionServer(cell, self._store, self._options.durability)
 
-    async def load(self, cell: Cell, birth: Birth | None, timeout_s: float | None) -> State:
-        """Wait until the session is loaded, making it if it is new and `birth` says how; return its state.
+    async def load(self, session_id: str, birth: Birth | None, timeout_s: float | None) -> Cell:
+        """Wait until the session is loaded, making it if it is new and `birth` says how; return its cell.
 
-        Raises what `Cell.ready` raises, explained. Somebody else's attempt that found no session is tried again with
-        our `birth`.
+        Raises what `Cell.ready` raises, explained.
         """
-        ours = False
-        while (state := cell.state) is None:
+        while True:
+            cell = self.cell(session_id)
+            try:
+                await self._load(cell, birth, timeout_s)
+            except SessionDeleted:  # while we waited; a session made now is another one
+                if birth is None:
+                    raise SessionNotFound(session_id) from None
+            else:
+                return cell
+
+    async def _load(self, cell: Cell, birth: Birth | None, timeout_s: float | None) -> None:
+        """An attempt of another caller that found nothing is tried again with our `birth`."""
+        while cell.state is None:
             ours = isinstance(cell.ref, Dormant)
             if ours:
                 self.wake(cell, birth)
@@ -162,9 +181,6 @@ class Population:
                 explained = self.explain(cell, error)
                 if ours or birth is None or not isinstance(explained, SessionNotFound):
                     raise explained from None
-        if birth is not None and birth.must_be_new and not ours:
-            raise SessionExists(cell.id)
-        return state
 
     # --- going ---
 
@@ -265,9 +281,7 @@ class Population:
         await self.supervisor.terminate_child(cell.child_id)
 
     def forget(self, cell: Cell) -> None:
-        """A deleted session: its handles are dead, its id is free."""
-        cell.deleted = True
-        cell.withdraw()
+        """A session is deleted: its id is free for another cell."""
         for cells in (self._live, self._dormant):
             if cells.get(cell.id) is cell:
                 del cells[cell.id]

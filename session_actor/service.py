@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from session_actor.persistence import (
     LEVELS,
-    Fenced,
     FileStore,
     Level,
     PersistenceError,
-    SessionTombstoned,
-    SessionUnknown,
     Store,
     StoreHealth,
     check_session_id,
@@ -23,14 +21,14 @@ from session_actor.supervisors import Backoff, ChildSpec, Intensity, Supervisor,
 
 from .cell import Birth, Cell, Dormant
 from .commands import End
-from .errors import InvalidArgument, SessionActorError, translate
+from .deletion import Delete
+from .errors import InvalidArgument, SessionActorError, SessionEnded, translate
 from .events import Source
 from .handle import Session
-from .history import created, history_of
+from .history import created, history_of, history_to
 from .moves import frame_of
 from .population import Population, SessionOptions
-from .service_errors import ServiceClosed, ServiceDown, SessionNotFound, SessionQuarantined
-from .session import Delete
+from .service_errors import ServiceClosed, ServiceDown, SessionDeleted, SessionExists, SessionQuarantined
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -213,24 +211,20 @@ class SessionService:
             SessionQuarantined, StoreCorrupt, BacklogFull, NotDurable, ServiceClosed, ServiceDown.
             CallTimeout: not loaded in time; loading goes on.
         """
-        cell = self._cell(session_id)
-        birth = Birth(((created(cell.id, metadata), 0),)) if create else None
-        return await self._loaded(cell, birth, timeout_s)
+        session_id = _checked(session_id)
+        birth = Birth(((created(session_id, metadata), 0),)) if create else None
+        return await self._loaded(session_id, birth, timeout_s)
 
-    async def _loaded(self, cell: Cell, birth: Birth | None, timeout_s: float | None) -> Session:
-        fresh = birth is not None and cell.state is None
-        await self._people().load(cell, birth, timeout_s)
-        session = Session(cell)
+    async def _loaded(self, session_id: str, birth: Birth | None, timeout_s: float | None) -> Session:
+        people = self._people()
+        fresh = birth is not None and people.cell(session_id).state is None
+        session = Session(await people.load(session_id, birth, timeout_s))
         if fresh and self._options.durability != "async":
             await session.flush(self._options.durability, timeout_s=timeout_s)
         return session
 
     def _cell(self, session_id: str) -> Cell:
-        people = self._people()
-        try:
-            return people.cell(check_session_id(session_id))
-        except PersistenceError as error:
-            raise translate(error) from None
+        return self._people().cell(_checked(session_id))
 
     async def fork(
         self, source: str, new_id: str, at: Target | None = None, *, metadata: Any = None, timeout_s: float | None = 5.0
@@ -241,13 +235,17 @@ class SessionService:
         The two share nothing: deleting either leaves the other whole.
         Raises SessionExists, SessionNotFound, FrameUnknown, NameUnknown, and what `session` raises.
         """
-        cell = self._cell(new_id)
-        people = self._people()
-        state = await people.load(self._cell(source), None, timeout_s)
+        new_id = _checked(new_id)
+        cell = await self._people().load(_checked(source), None, timeout_s)
+        state = await cell.ready(timeout_s)
         frame = None if at is None else frame_of(state, at)
-        first = created(cell.id, metadata, Source(source, frame))
-        birth = Birth(((first, 0), *history_of(state, frame)), must_be_new=True)
-        return await self._loaded(cell, birth, timeout_s)
+        history = history_of(state) if at is None else history_to(state, frame)
+        first = created(new_id, metadata, Source(source, frame))
+        birth = Birth(((first, 0), *history))
+        session = await self._loaded(new_id, birth, timeout_s)
+        if not birth.happened:
+            raise SessionExists(new_id)
+        return session
 
     async def end(
         self, session_id: str, reason: str = "done", *, durability: Level | None = None, timeout_s: float | None = 5.0
@@ -257,7 +255,8 @@ class SessionService:
         Raises SessionNotFound, and what every change raises.
         """
         session = await self.session(session_id, timeout_s=timeout_s)
-        await session.send(End(reason, durability=durability), timeout_s)
+        with suppress(SessionEnded):
+            await session.send(End(reason, durability=durability), timeout_s)
         return session
 
     async def delete(self, session_id: str, *, timeout_s: float | None = 5.0) -> None:
@@ -268,29 +267,15 @@ class SessionService:
         """
         people = self._people()
         cell = self._cell(session_id)
+        if isinstance(cell.ref, Dormant):
+            people.wake_to_delete(cell)
         try:
-            while not await self._delete_once(cell, timeout_s):
-                pass
-        except (SessionUnknown, SessionTombstoned):
-            raise SessionNotFound(cell.id) from None
-        except PersistenceError as error:
-            raise translate(error) from None
-        people.forget(cell)
-
-    async def _delete_once(self, cell: Cell, timeout_s: float | None) -> bool:
-        """By its server when there is one, so that what is queued comes first; else straight from the store."""
-        if not isinstance(cell.ref, Dormant):
-            try:
-                await Session(cell).send(Delete(), timeout_s)
-            except SessionQuarantined:
-                await self._people().evict(cell)
-                return False
-            return True
-        try:
-            await self._store.delete(await self._store.acquire(cell.id, create=False))
-        except Fenced:
-            return False  # a call has brought it back meanwhile
-        return True
+            await Session(cell).send(Delete(), timeout_s)
+        except SessionQuarantined:
+            await people.evict(cell)
+            await self.delete(session_id, timeout_s=timeout_s)
+        except SessionDeleted:
+            return  # somebody else was quicker
 
     def release(self, session_id: str) -> None:
         """Lift the quarantine of a session: it is started again, and its next crashes count from zero.
@@ -316,3 +301,10 @@ class SessionService:
     def __repr__(self) -> str:
         """Whether it is open."""
         return f"SessionService({'open' if self._why_closed() is None else 'closed'})"
+
+
+def _checked(session_id: str) -> str:
+    try:
+        return check_session_id(session_id)
+    except PersistenceError as error:
+        raise translate(error) from None

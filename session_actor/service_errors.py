@@ -7,7 +7,7 @@ from session_actor.supervisors import ServerCrashed, ServerQuarantined, ServerSt
 from .errors import Refused, SessionActorError
 
 
-class SessionNotFound(SessionActorError):
+class SessionNotFound(Refused):
     """There is no session of this id."""
 
     def __init__(self, session: str) -> None:
@@ -16,7 +16,7 @@ class SessionNotFound(SessionActorError):
         self.session = session
 
 
-class SessionExists(SessionActorError):
+class SessionExists(Refused):
     """A new session was to be made, and its id is taken."""
 
     def __init__(self, session: str) -> None:
@@ -34,7 +34,7 @@ class SessionDeleted(Refused):
         self.session = session
 
 
-class SessionBusy(SessionActorError):
+class SessionBusy(Refused):
     """Another exchange is running on this session."""
 
     def __init__(self, session: str) -> None:

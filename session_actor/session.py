@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from session_actor.persistence import (
+    LEVELS,
     Fenced,
     Lease,
     Level,
@@ -18,7 +19,7 @@ from session_actor.persistence import (
     Store,
     StoreDegraded,
 )
-from session_actor.supervisors import Call, ExitReason, GenServer, handles, statistics
+from session_actor.supervisors import IGNORE, Call, ExitReason, GenServer, Ignore, handles, statistics
 
 from .apply import apply
 from .commands import (
@@ -40,10 +41,11 @@ from .commands import (
     RenameCheckpoint,
 )
 from .decide import Repeat, decide
-from .errors import ForkUnfinished, translate
+from .deletion import Delete, delete_records
+from .errors import ForkUnfinished, LevelUnreachable, translate
 from .events import AnyEvent, decode_event
 from .outputs import OutputGate
-from .service_errors import SessionExists, SessionFenced, SessionNotFound
+from .service_errors import SessionFenced, SessionNotFound
 from .state import State
 
 if TYPE_CHECKING:
@@ -70,10 +72,6 @@ class Passivate(msgspec.Struct, Call[bool], frozen=True, gc=False):
     seq: int
 
 
-class Delete(msgspec.Struct, Call[None], frozen=True, gc=False):
-    """Delete the session and end."""
-
-
 class SessionServer(GenServer):
     """One incarnation of one session.
 
@@ -96,22 +94,30 @@ class SessionServer(GenServer):
 
     # --- life ---
 
-    async def init(self) -> None:
-        """Acquire the session, load it, and publish it.
+    async def init(self) -> Ignore | None:
+        """Acquire the session, load it, and publish it. A store outage is waited out.
 
-        Raises SessionNotFound, SessionDeleted's cause, damage as StoreCorrupt. A store outage is waited out.
+        Raises SessionNotFound, ForkUnfinished, and damage as StoreCorrupt. A session that was deleted
+        while it restarted is not started again.
         """
         for wait_s in _outage_waits():
             try:
                 await self._load()
             except (StoreDegraded, OSError):
                 await asyncio.sleep(wait_s)
+            except SessionNotFound:
+                if self._cell.served:
+                    self._cell.die()
+                    return IGNORE
+                self._cell.rest()
+                raise
             except BaseException:
                 if not self._cell.served:  # the first start: there will be no other, but the next message may try again
                     self._cell.rest()
                 raise
             else:
-                return
+                break
+        return None
 
     async def _load(self) -> None:
         store = self._store
@@ -138,11 +144,10 @@ class SessionServer(GenServer):
     async def _be_born(self, birth: Birth) -> None:
         if not self._state.seq:
             self._store.admit("async")
+            birth.happened = True
             for event, weight in birth.events:
                 self._record(event, weight)
                 await asyncio.sleep(0)  # a part of a long history may hold a megabyte
-        elif birth.must_be_new:
-            raise SessionExists(self._cell.id)
 
     async def terminate(self, reason: ExitReason) -> None:
         """Take the state from the readers, and give the session up unless it is coming back."""
@@ -204,6 +209,8 @@ class SessionServer(GenServer):
         seq = self._state.seq
         if message.level == "async":
             return seq
+        if message.level not in LEVELS:
+            raise LevelUnreachable(message.level, LEVELS)
         try:
             return self._gate.release_at(message.level, self._position, seq)
         except PersistenceError as error:
@@ -225,12 +232,7 @@ class SessionServer(GenServer):
     async def delete(self, message: Delete) -> None:
         """Delete the session's records; every handle is dead from here on."""
         del message
-        try:
-            await self._store.delete(self._lease)
-        except PersistenceError as error:
-            raise translate(error) from None
-        self._cell.deleted = True
-        self._cell.withdraw()
+        await delete_records(self._store, self._lease, self._cell)
         self.stop_self()
 
 

@@ -46,7 +46,7 @@ from .introspection import (
     trace,
 )
 from .mailbox import MailboxSpec
-from .messages import IGNORE, NO_REPLY, Call, Cast, Continue, handles
+from .messages import IGNORE, NO_REPLY, Call, Cast, Continue, Ignore, handles
 from .monitor import Down, Exit, Monitor, monitor
 from .ref import ServerRef
 from .registry import Registry
@@ -86,6 +86,7 @@ __all__ = [
     "Exit",
     "ExitReason",
     "GenServer",
+    "Ignore",
     "InitFailed",
     "Intensity",
     "LinkedServerEnded",

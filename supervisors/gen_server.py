@@ -81,6 +81,8 @@ class GenServer:
     async def init(self) -> Continue | Ignore | None:
         """Prepare the server before its first message; calls wait meanwhile. Raising fails the start (OTP: init).
 
+        A `Refusal` raised at the first start fails it, too, but is neither logged nor counted as a crash.
+
         Returns:
             None; `Continue(argument)` to run `handle_continue(argument)` before any message; `IGNORE` not to run.
         """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import (
     CrashSummary,
     InitFailed,
+    Refusal,
     ServerCrashed,
     ServerDown,
     ServerError,
@@ -221,7 +222,8 @@ def end(slot: Slot, task: asyncio.Task[None], reason: ExitReason) -> None:
     owned, slot.owned = slot.owned, None
     for cancel in owned or ():
         cancel()
-    if reason.kind == "crashed" and reason.error is not None:
+    refused = slot.first and isinstance(reason.error, Refusal)  # a start that was refused is no crash
+    if reason.kind == "crashed" and reason.error is not None and not refused:
         slot.note_crash(reason.error)
         emit(slot.parent, "crashed", slot, reason)
     if slot.parent is None:

@@ -20,7 +20,7 @@ from session_actor.commands import (
 from session_actor.decide import decide
 from session_actor.errors import ForkUnfinished, FrameUnknown, SessionActorError
 from session_actor.events import HistoryCopied, Source
-from session_actor.history import CHUNK_WEIGHT, history_of, kept_table, live_frames
+from session_actor.history import CHUNK_WEIGHT, history_of, history_to, kept_table, live_frames
 from session_actor.keys import Repeat
 
 from .live import Live, picture
@@ -45,7 +45,7 @@ def live() -> Live:
 
 def copy_of(source: Live, at: int | None = None) -> Live:
     copy = Live("copy", None, Source("source", at))
-    for event, _ in history_of(source.state, at):
+    for event, _ in history_of(source.state) if at is None else history_to(source.state, at):
         copy.record(event)
     return copy
 
@@ -112,7 +112,7 @@ def test_a_copy_at_a_frame_has_its_stack_and_the_checkpoints_on_it(live):
 
 def test_a_copy_at_no_frame_is_refused(live):
     with pytest.raises(FrameUnknown):
-        history_of(live.state, 9)
+        history_to(live.state, 9)
 
 
 def test_an_empty_session_has_an_empty_copy():
