@@ -15,6 +15,7 @@ from session_actor.supervisors import (
     Exhausted,
     ExitReason,
     GenServer,
+    InitFailed,
     Intensity,
     Restart,
     ServerCrashed,
@@ -26,7 +27,7 @@ from session_actor.supervisors import (
     wants_restart,
 )
 
-from .support import AT_ONCE, Add, Boom, Crash, CrashNote, Get, Hold, Life, Note, idle, turns, until
+from .support import AT_ONCE, Add, Boom, Crash, CrashNote, Get, Hold, Life, No, Note, idle, turns, until
 
 CRASHED = ExitReason("crashed", Boom())
 
@@ -270,3 +271,21 @@ async def test_a_nested_supervisor_that_gives_up_is_restarted_with_its_refs_stil
         await until(lambda: life.starts == 2)
         await ref.started()
         assert await ref.call(Add()) == 1
+
+
+class Unwilling(GenServer):
+    async def init(self) -> None:
+        raise No
+
+
+async def test_a_first_start_that_is_refused_is_an_init_failure_and_no_crash() -> None:
+    seen: list[str] = []
+    async with Supervisor() as root:
+        dynamic = DynamicSupervisor(on_event=lambda event: seen.append(event.kind))
+        await root.start_child(ChildSpec("dynamic", start=lambda: dynamic))
+        ref = dynamic.spawn(ChildSpec("unwilling", start=Unwilling))
+        with pytest.raises(InitFailed) as failed:
+            await ref.started()
+        assert isinstance(failed.value.__cause__, No)
+        assert statistics(ref).crashes == 0
+        assert "crashed" not in seen
