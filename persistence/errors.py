@@ -84,7 +84,7 @@ class StoreCorrupt(PersistenceError):
     def __init__(self, path: str, why: str) -> None:
         """`why`: what is wrong, with the place inside the file."""
         super().__init__(
-            f"{path} is damaged: {why}; nothing was changed: keep a copy, then verify and repair the store"
+            f"{path} is damaged: {why}; nothing was changed: keep a copy aside, then restore it from a backup"
         )
         self.path = path
 

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from session_actor.persistence import FileStore as FileStore
+    from session_actor.persistence import Level as Level
     from session_actor.persistence import MemoryStore as MemoryStore
+    from session_actor.persistence import RecoveryReport as RecoveryReport
+    from session_actor.persistence import SessionInfo as SessionInfo
+    from session_actor.persistence import StoreHealth as StoreHealth
 
     from .blocks import Block as Block
     from .blocks import CallRef as CallRef
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from .commands import Checkpoint as Checkpoint
     from .commands import Command as Command
     from .commands import Configure as Configure
+    from .commands import Content as Content
     from .commands import DeleteBranch as DeleteBranch
     from .commands import DeleteCheckpoint as DeleteCheckpoint
     from .commands import End as End
@@ -37,6 +42,8 @@ if TYPE_CHECKING:
     from .commands import Push as Push
     from .commands import RenameBranch as RenameBranch
     from .commands import RenameCheckpoint as RenameCheckpoint
+    from .commands import Target as Target
+    from .commands import Unit as Unit
     from .errors import ActorError as ActorError
     from .errors import AsyncioOnly as AsyncioOnly
     from .errors import BacklogFull as BacklogFull
@@ -77,11 +84,13 @@ if TYPE_CHECKING:
     from .errors import StoreDegraded as StoreDegraded
     from .errors import StoreError as StoreError
     from .errors import StoreLocked as StoreLocked
+    from .errors import StoreUnusable as StoreUnusable
     from .errors import StoreVersionTooNew as StoreVersionTooNew
     from .errors import UnknownMessage as UnknownMessage
     from .errors import UnusableId as UnusableId
     from .errors import ValueNotStorable as ValueNotStorable
     from .errors import WrongLoop as WrongLoop
+    from .exchange import Exchange as Exchange
     from .frames import Frame as Frame
     from .frames import Instructions as Instructions
     from .frames import PendingCall as PendingCall
@@ -102,17 +111,21 @@ if TYPE_CHECKING:
     from .service_errors import SessionQuarantined as SessionQuarantined
     from .stack import Stack as Stack
 
+    __version__: str
+
 _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".service": ("ServiceHealth", "SessionService"),
     ".handle": ("Session",),
+    ".exchange": ("Exchange",),
     ".stack": ("Stack",),
     ".frames": ("Frame", "Instructions", "PendingCall", "Tool", "Turn", "Usage"),
     ".blocks": (
         "Block", "CallRef", "Document", "Image", "Native", "Text", "Thinking", "ToolCall", "ToolResult",
     ),
     ".commands": (
-        "AddAssistant", "AddToolResult", "AddUser", "Checkpoint", "Command", "Configure", "DeleteBranch",
+        "AddAssistant", "AddToolResult", "AddUser", "Checkpoint", "Command", "Configure", "Content", "DeleteBranch",
         "DeleteCheckpoint", "End", "Fork", "Goto", "HoldCall", "Pop", "Push", "RenameBranch", "RenameCheckpoint",
+        "Target", "Unit",
     ),
     ".errors": (
         "ActorError", "AsyncioOnly", "BacklogFull", "BranchAttached", "BranchUnknown", "CallAlreadyAnswered",
@@ -121,14 +134,14 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "JournalTruncated", "KeyConflict", "LevelUnreachable", "LogCorrupt", "MailboxFull", "NameTaken",
         "NameUnknown", "NetworkFileSystem", "NotDurable", "RecordTooLarge", "RecordUnknown", "RecordUnreadable",
         "Refused", "ReplayError", "SessionActorError", "SessionEnded", "StoreClosed", "StoreCorrupt", "StoreDegraded",
-        "StoreError", "StoreLocked", "StoreVersionTooNew", "UnknownMessage", "UnusableId", "ValueNotStorable",
-        "WrongLoop",
+        "StoreError", "StoreLocked", "StoreUnusable", "StoreVersionTooNew", "UnknownMessage", "UnusableId",
+        "ValueNotStorable", "WrongLoop",
     ),
     ".service_errors": (
         "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted", "SessionExists",
         "SessionFenced", "SessionNotFound", "SessionQuarantined",
     ),
-    ".persistence": ("FileStore", "MemoryStore"),
+    ".persistence": ("FileStore", "Level", "MemoryStore", "RecoveryReport", "SessionInfo", "StoreHealth"),
 }  # fmt: skip
 
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
@@ -136,15 +149,23 @@ _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in name
 __all__ = sorted(_HOME_OF)  # noqa: PLE0605 - one table, above, is public  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    value = getattr(import_module(home, __name__), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker that saw these would take any name for one of this module
 
+    def __getattr__(name: str) -> Any:
+        value = _version() if name == "__version__" else _at_home(name)
+        globals()[name] = value
+        return value
 
-def __dir__() -> list[str]:
-    return [*globals(), *_HOME_OF]
+    def __dir__() -> list[str]:
+        return [*__all__, "__version__"]
+
+    def _version() -> str:
+        from importlib.metadata import version
+
+        return version("session-actor")
+
+    def _at_home(name: str) -> Any:
+        home = _HOME_OF.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(home, __name__), name)

@@ -130,7 +130,7 @@ def _find_open(table: Table, head: int | None, wanted: str | CallRef) -> FoundCa
         if call is not None and wanted in (ref, call.id):
             found.append(FoundCall(ref, call))
     if len(found) > 1:
-        raise CallAmbiguous(show(wanted), len(found))
+        raise CallAmbiguous(str(wanted), len(found))
     return found[0] if found else None
 
 

@@ -58,7 +58,7 @@ class Push(Command, Call[Frame], frozen=True, gc=False):
 
 
 class AddUser(Command, Call[Frame], frozen=True, gc=False):
-    """Push a frame with one user turn; the reply is the frame."""
+    """Push a frame with one user turn; the reply is the frame. An empty content makes a turn without blocks."""
 
     content: Content
 

@@ -196,7 +196,10 @@ class ReplayError(SessionActorError):
 
     def __init__(self, kind: str, seq: int, why: str) -> None:
         """`seq`: the record. `why`: what does not fit."""
-        super().__init__(f"record {seq} ({kind}) does not fit the records before it: {why}; verify the store")
+        super().__init__(
+            f"record {seq} ({kind}) does not fit the records before it: {why}; "
+            "keep a copy of the store aside, and restore it from a backup"
+        )
         self.kind = kind
         self.seq = seq
 
@@ -238,6 +241,18 @@ class NotDurable(StoreError, store.NotDurable):
 
 class Fenced(StoreError, store.Fenced):
     """Another owner has the session now; never retry here."""
+
+
+class StoreUnusable(StoreError):
+    """The store's directory cannot be made, read or written: what the operating system said is the `__cause__`."""
+
+    def __init__(self, error: OSError) -> None:
+        """`error`: as the operating system gave it."""
+        where = "" if error.filename is None else f" at {error.filename}"
+        super().__init__(
+            f"cannot open the store{where}: {error.strerror or error}; "
+            "give a directory that this process may make, read and write"
+        )
 
 
 class StoreLocked(StoreError, store.StoreLocked):

@@ -19,6 +19,7 @@ import session_actor
 ROOT = Path(__file__).parents[1]
 SOURCES = ("session_actor", "supervisors", "persistence", "pyproject.toml", "README.md", "LICENSE")
 FOLDERS = ("session_actor", "supervisors", "persistence", "tests", "bench", "examples")
+ALIASES = {"Block", "Content", "Level", "Target", "Unit"}
 HEAVY = {
     "aiofiles",
     "anyio",
@@ -132,7 +133,29 @@ def test_importing_the_library_imports_nothing_heavy(tmp_path: Path):
 
 @pytest.mark.parametrize("name", session_actor.__all__)
 def test_a_public_name_is_there_and_says_what_it_is(name: str):
-    assert getattr(session_actor, name).__doc__ or name == "Block"
+    assert getattr(session_actor, name).__doc__ or name in ALIASES
+
+
+def test_only_public_names_are_listed():
+    assert dir(session_actor) == sorted([*session_actor.__all__, "__version__"])
+
+
+def test_the_version_is_that_of_the_project_file():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert session_actor.__version__ == project["version"]
+
+
+def test_every_public_name_is_known_to_a_type_checker_and_no_other_is(tmp_path: Path):
+    pytest.importorskip("mypy", reason="mypy comes with `make check`")
+    names = ", ".join(session_actor.__all__)
+    program = tmp_path / "program.py"
+    program.write_text(f"from session_actor import {names}\nfrom session_actor import Nonsense\n")
+    command = ("-m", "mypy", "--follow-imports=skip", "--cache-dir", str(tmp_path / "cache"), "--config-file", "")
+    files = (str(ROOT / "session_actor" / "__init__.py"), str(program))
+    done = subprocess.run([sys.executable, *command, *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert len(errors) == 1, done.stdout + done.stderr
+    assert 'has no attribute "Nonsense"' in errors[0]
 
 
 def test_an_unknown_name_is_an_attribute_error():
