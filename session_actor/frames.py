@@ -41,10 +41,20 @@ class Turn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     role: Role
     blocks: tuple[Block, ...] = ()
+    """What it says, in order; none is allowed, also in a user turn."""
     usage: Usage | None = None
+    """What the provider charged for it; None: unknown, or not said by a model."""
     model: str | None = None
+    """The model that said it, as the provider names it."""
     dialect: str | None = None
+    """The API that it came from, such as `anthropic`."""
     stop_reason: str | None = None
+    """Why the model stopped, in the words of whoever added the turn, such as `end_turn`, `tool_use`, `aborted`."""
+
+    @property
+    def text(self) -> str:
+        """The texts of its `Text` blocks, joined as they are; `""` when it has none."""
+        return "".join([block.text for block in self.blocks if type(block) is Text])
 
     def __repr__(self) -> str:
         """Without the content."""
@@ -55,6 +65,7 @@ class Tool(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A tool that the model may call."""
 
     name: str
+    """No two tools of one `Instructions` share it."""
     description: str = ""
     schema: Free = NULL
     """JSON schema of the arguments: any value when given, JSON text in a frame; `schema_value` reads it."""
@@ -73,8 +84,10 @@ class Instructions(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What the model is told beside the conversation: complete, as in force from a frame on."""
 
     system: str = ""
+    """The system prompt; `""`: none."""
     tools: tuple[Tool, ...] = ()
     model: str | None = None
+    """The model to ask; None: not said."""
 
     def __repr__(self) -> str:
         """Without the system prompt."""
@@ -86,6 +99,7 @@ class Hold(msgspec.Struct, frozen=True, gc=False):
 
     ref: CallRef
     reason: str
+    """Any non-empty text of up to 512 characters, such as `approval`. A later hold of the same call replaces it."""
 
 
 class OpenCall(msgspec.Struct, frozen=True, gc=False):
@@ -100,9 +114,13 @@ class PendingCall(msgspec.Struct, frozen=True, gc=False):
     """An open call with all that is needed to run it."""
 
     ref: CallRef
+    """Names the call for ever; `add_tool_result` and `hold_call` take it."""
     id: str
+    """The provider's id of the call, which providers may repeat."""
     name: str
+    """The tool."""
     arguments: str
+    """JSON text exactly as the model wrote it, complete or not."""
     held: str | None = None
     """The reason of its hold; None: not held."""
 
@@ -127,14 +145,19 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     at_us: int
     """When it was pushed: microseconds since the epoch, UTC. `timestamp` is the same as a datetime."""
     user_input: str = ""
+    """What the user said; with `given_turns` only a summary beside them."""
     assistant_output: str = ""
+    """What was answered; with `given_turns` only a summary beside them."""
     assumptions: tuple[str, ...] = ()
+    """What was taken for granted."""
     decisions: tuple[str, ...] = ()
+    """What was decided."""
     given_turns: tuple[Turn, ...] | None = None
     """The turns as they were pushed. None: `user_input` and `assistant_output` are the turns (see `turns`)."""
     forked_from: int | None = None
     """The frame it was forked from; None: it was pushed on top of its parent."""
     pinned: bool = False
+    """As it was pushed: whoever shortens the conversation is asked to keep this frame."""
     instructions: Instructions | None = None
     """The instructions that this frame brought; None: it brought none."""
     holds: tuple[Hold, ...] = ()
@@ -142,9 +165,17 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     in_force: Instructions | None = None
     """The instructions in force from here on: its own, else its parent's."""
     exchange: int | None = None
-    """The newest frame with a user turn on its stack (maybe itself): where the current exchange began."""
+    """The id of the newest frame with a user turn on its stack, maybe its own: where its exchange began.
+
+    All frames of one exchange share it: the answer to a question is in those whose `exchange` is the question's id.
+    None: no user turn yet.
+    """
     step: int | None = None
-    """The newest frame with an assistant turn on its stack (maybe itself): where the current step began."""
+    """The id of the newest frame with an assistant turn on its stack, maybe its own: where its step began.
+
+    A step is an assistant turn and the results of its calls. A user turn above it ends the step (`exchange` is then
+    larger than `step`). None: no assistant turn yet.
+    """
     open_calls: tuple[OpenCall, ...] = ()
     """The calls on its stack that wait for a result."""
 
