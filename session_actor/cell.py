@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import CallTimeout
-from .service_errors import SessionDeleted
+from .service_errors import SessionDeleted, SessionFenced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +85,7 @@ class Cell:
         "child_id",
         "deleted",
         "exchange_lock",
+        "fenced",
         "frames",
         "id",
         "lease",
@@ -109,6 +110,7 @@ class Cell:
         self.recovery: RecoveryReport | None = None
         self.exchange_lock: asyncio.Lock | None = None
         self.deleted = False
+        self.fenced = False
         self.served = False
 
     def server_ref(self) -> ServerRef:
@@ -125,10 +127,15 @@ class Cell:
         self.withdraw()
         self.ref = Dormant(self)
 
+    def fence(self) -> None:
+        """Another owner has the session: every handle says so, until the service is asked for the session anew."""
+        self.fenced = True
+        self.rest()
+
     def die(self) -> None:
         """The session is deleted: every handle says so from here on, and its id is free."""
         self.deleted = True
-        self.withdraw()
+        self.rest()
         self._home.forget(self)
 
     def explain(self, error: SupervisorError) -> Exception:
@@ -161,6 +168,8 @@ class Cell:
                 while (state := self.state) is None:
                     if self.deleted:
                         raise SessionDeleted(self.id)
+                    if self.fenced:
+                        raise SessionFenced(self.id)
                     await self.ref.started()
                     if self.state is None:
                         await asyncio.sleep(0)  # crashed since; its restart is decided in the next turn of the loop

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from session_actor.supervisors import PendingReply, SupervisorError
 
@@ -22,23 +22,23 @@ from .commands import (
     RenameBranch,
     RenameCheckpoint,
 )
+from .options import check_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
-    from typing import Any, TypeAlias
+    from typing import Any
 
     from session_actor.persistence import Level
     from session_actor.supervisors import Call
 
-    from .blocks import Block, CallRef, ToolCall
+    from .blocks import CallRef, ToolCall
     from .cell import Cell
-    from .commands import Unit
+    from .commands import Content, Target, Unit
     from .frames import Frame, Tool, Turn, Usage
 
-    Content: TypeAlias = str | Sequence[Block]
-    Target: TypeAlias = int | Frame | str
-
 Reply = TypeVar("Reply")
+
+_TIMEOUT_S: Final = 5.0
 
 
 class Changes:
@@ -48,8 +48,9 @@ class Changes:
     `timeout_s`: how long to wait for the reply, the wait in the mailbox included [seconds]; None: no limit. When it
     runs out (`CallTimeout`) the outcome is unknown: the change may still come; retry with the same `key`.
     `key`: a retry with the same key and arguments gets the first reply and changes nothing (`KeyConflict` for other
-    arguments); the last 1,024 keys of a session are known.
-    `expect_head`: `HeadMoved`, and nothing changed, unless the head is this frame id (0: an empty stack).
+    arguments), even when the frame of that reply has been popped since; the last 1,024 keys of a session are known.
+    `expect_head`: `HeadMoved`, and nothing changed, unless the head is this frame id (0: the empty stack); None: the
+    head is not checked.
 
     Awaiting any of them puts its message into the mailbox, or runs it, before anything can suspend or cancel;
     cancelling the wait afterwards gives up the reply, never the record. All may raise, with nothing changed:
@@ -66,9 +67,11 @@ class Changes:
     async def send(self, command: Call[Reply], timeout_s: float | None = 5.0) -> Reply:
         """Send a typed message (`Push(…)`, `Pop(…)`) as all the methods below do, and return the reply.
 
-        A session that is not loaded is started by it.
+        A session that is not loaded is started by it. Raises what the command's method raises.
         """
         cell = self._cell
+        if timeout_s != _TIMEOUT_S:
+            check_seconds("timeout_s", timeout_s, optional=True)
         try:
             reply: Any = cell.ref.dispatch(command, timeout_s)
             if type(reply) is PendingReply:
@@ -122,7 +125,10 @@ class Changes:
         key: str | None = None,
         expect_head: int | None = None,
     ) -> Coroutine[Any, Any, Frame]:
-        """Add a user turn (a text, or blocks) as one frame, and return it. Raises as `push` does."""
+        """Add a user turn (a text, or blocks) as one frame, and return it. Raises as `push` does.
+
+        An empty text or list makes a turn without blocks, which says nothing: refuse it before, if it must not be.
+        """
         command = AddUser(content, on=self._on, durability=durability, key=key, expect_head=expect_head)
         return self.send(command, timeout_s)
 
@@ -195,7 +201,8 @@ class Changes:
     ) -> Coroutine[Any, Any, Frame]:
         """Mark an open call as held (for a human's approval, say) and return the frame that says so.
 
-        A result ends the hold, and so does going back to before it. Raises CallUnknown, CallAlreadyAnswered.
+        Held again, the call has the new reason: that is how an approval is noted. A result ends the hold, and so does
+        going back to before it. Raises CallUnknown, CallAlreadyAnswered, CallAmbiguous.
         """
         command = HoldCall(call, reason, on=self._on, durability=durability, key=key, expect_head=expect_head)
         return self.send(command, timeout_s)
@@ -230,7 +237,8 @@ class Changes:
     ) -> Coroutine[Any, Any, list[Frame]]:
         """Take at most `n` frames, steps or exchanges off the stack, and return their frames, newest first.
 
-        `[]` on an empty stack. Moves this branch only; popped frames stay readable by id.
+        `[]` on an empty stack. Moves this branch only; popped frames stay readable by id. Frames without turns (holds,
+        instructions) count as frames, too. A step or exchange goes with everything above its first frame.
         Raises InvalidArgument (n < 1).
         """
         command = Pop(n, unit, on=self._on, durability=durability, key=key, expect_head=expect_head)
@@ -247,6 +255,7 @@ class Changes:
     ) -> Coroutine[Any, Any, Frame | None]:
         """Move the head to a branch (attaching it), or to a checkpoint or frame (detached); return the frame there.
 
+        The head is the session's: it moves for all handles that `on` did not make.
         None: an empty branch. Raises FrameUnknown, NameUnknown; InvalidArgument on the handle of one branch.
         """
         command = Goto(target, on=self._on, durability=durability, key=key, expect_head=expect_head)
@@ -270,6 +279,7 @@ class Changes:
     ) -> Coroutine[Any, Any, Frame]:
         """Start a branch at `frame` (None: the head) and attach it; the old branch stays where it was.
 
+        The head is the session's: it moves for all handles that `on` did not make. `branch_off` moves nothing.
         With any of the push fields the new branch starts with one frame of them, whose parent and `forked_from` are
         `frame`; it is returned. Without, only the branch is made, and `frame` is returned. `branch` None: a name is
         made, `b<frame id>`. Raises FrameUnknown, NameTaken; else as `push`.
@@ -312,15 +322,22 @@ class Changes:
         durability: Level | None = None,
         timeout_s: float | None = 5.0,
         key: str | None = None,
+        expect_head: int | None = None,
     ) -> Coroutine[Any, Any, None]:
         """Give a branch another name. Raises BranchUnknown, NameTaken."""
-        return self.send(RenameBranch(name, new, durability=durability, key=key), timeout_s)
+        return self.send(RenameBranch(name, new, durability=durability, key=key, expect_head=expect_head), timeout_s)
 
     def delete_branch(
-        self, name: str, *, durability: Level | None = None, timeout_s: float | None = 5.0, key: str | None = None
+        self,
+        name: str,
+        *,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
     ) -> Coroutine[Any, Any, None]:
         """Forget a branch; its frames stay readable by id. Raises BranchUnknown, BranchAttached."""
-        return self.send(DeleteBranch(name, durability=durability, key=key), timeout_s)
+        return self.send(DeleteBranch(name, durability=durability, key=key, expect_head=expect_head), timeout_s)
 
     def rename_checkpoint(
         self,
@@ -330,12 +347,21 @@ class Changes:
         durability: Level | None = None,
         timeout_s: float | None = 5.0,
         key: str | None = None,
+        expect_head: int | None = None,
     ) -> Coroutine[Any, Any, None]:
         """Give a checkpoint another name. Raises CheckpointUnknown, NameTaken."""
-        return self.send(RenameCheckpoint(name, new, durability=durability, key=key), timeout_s)
+        return self.send(
+            RenameCheckpoint(name, new, durability=durability, key=key, expect_head=expect_head), timeout_s
+        )
 
     def delete_checkpoint(
-        self, name: str, *, durability: Level | None = None, timeout_s: float | None = 5.0, key: str | None = None
+        self,
+        name: str,
+        *,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
     ) -> Coroutine[Any, Any, None]:
         """Forget a checkpoint; its frame stays. Raises CheckpointUnknown."""
-        return self.send(DeleteCheckpoint(name, durability=durability, key=key), timeout_s)
+        return self.send(DeleteCheckpoint(name, durability=durability, key=key, expect_head=expect_head), timeout_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
+from .options import check_seconds
 from .service_errors import SessionBusy
 
 if TYPE_CHECKING:
@@ -28,9 +29,7 @@ class Exchange:
 
     def __init__(self, owner: HasExchangeLock, wait_s: float | None) -> None:
         """Prepare to enter; `wait_s` is how long to wait for another exchange to end [seconds], None: not at all."""
-        if wait_s is not None and not wait_s >= 0:
-            message = f"exchange(wait_s={wait_s!r}): give a number of seconds >= 0, or None not to wait."
-            raise ValueError(message)
+        check_seconds("wait_s", wait_s, optional=True)
         self._owner = owner
         self._wait_s = wait_s
         self._lock: asyncio.Lock | None = None
@@ -48,7 +47,7 @@ class Exchange:
             async with asyncio.timeout(self._wait_s or 0.0):  # a free lock is taken without suspending, so 0 is enough
                 await lock.acquire()
         except TimeoutError:
-            raise SessionBusy(self._owner.id) from None
+            raise SessionBusy(self._owner.id, self._wait_s) from None
         self._lock = lock
 
     async def __aexit__(

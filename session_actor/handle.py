@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from session_actor.supervisors import ServerRef, SupervisorError
 
 from .changes import Changes
 from .commands import Fork
@@ -12,10 +14,36 @@ from .session import Flush
 
 if TYPE_CHECKING:
     from session_actor.persistence import Level
-    from session_actor.supervisors import ServerRef
+    from session_actor.supervisors.slot import Slot
 
     from .cell import Cell
     from .commands import Target
+
+
+class SessionRef(ServerRef):
+    """A session's server as the supervisors know it, which answers with the errors of this package.
+
+    It goes to the session and not to an incarnation, as a handle does: `call` and `cast` start a session that is not
+    loaded. The functions of `session_actor.supervisors` (`statistics`, `trace`, `monitor` …) take it, too.
+    """
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session, slot: Slot) -> None:
+        """Made by `Session.ref`."""
+        super().__init__(slot)
+        self._session = session
+
+    async def call(self, message: Any, timeout_s: float | None = 5.0) -> Any:
+        """Send a typed message and return its reply: `Session.send`."""
+        return await self._session.send(message, timeout_s)
+
+    def cast(self, message: object) -> None:
+        """Send a typed message without an answer; it is in the mailbox when this returns. A refusal is dropped.
+
+        Raises MailboxFull, SessionDeleted, SessionQuarantined, ServiceClosed, ServiceDown, WrongLoop.
+        """
+        self._session.cast(message)
 
 
 class Session(Changes, Reads):
@@ -38,12 +66,19 @@ class Session(Changes, Reads):
         return self._cell.id
 
     @property
-    def ref(self) -> ServerRef:
+    def ref(self) -> SessionRef:
         """The session's server, for typed messages: `await session.ref.call(Push(…))`, `session.ref.cast(Push(…))`.
 
-        Take it anew for each use: a session that was passivated is started by this, and has another server then.
+        A session that is not loaded is started by this. Raises SessionDeleted, ServiceClosed, ServiceDown.
         """
-        return self._cell.server_ref()
+        return SessionRef(self, self._cell.server_ref().slot)
+
+    def cast(self, message: object) -> None:
+        """What `ref.cast` does."""
+        try:
+            self._cell.server_ref().cast(message)
+        except SupervisorError as error:
+            raise self._cell.explain(error) from None
 
     def on(self, branch: str) -> Session:
         """A handle on one branch: its changes move that branch's head only, whatever the session is on.
@@ -53,13 +88,21 @@ class Session(Changes, Reads):
         return Session(self._cell, branch)
 
     async def branch_off(
-        self, branch: str, at: Target | None = None, *, durability: Level | None = None, timeout_s: float | None = 5.0
+        self,
+        branch: str,
+        at: Target | None = None,
+        *,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
     ) -> Session:
         """Make `branch` at a frame (None: this handle's head) without going there, and return a handle on it.
 
         Raises NameTaken, FrameUnknown, EmptyStack, and what every change raises.
         """
-        await self.send(Fork(at, branch, attach=False, on=self._on, durability=durability), timeout_s)
+        command = Fork(at, branch, attach=False, on=self._on, durability=durability, key=key, expect_head=expect_head)
+        await self.send(command, timeout_s)
         return Session(self._cell, branch)
 
     def exchange(self, wait_s: float | None = None) -> Exchange:
@@ -77,7 +120,7 @@ class Session(Changes, Reads):
         return await self.send(Flush(level), timeout_s)
 
     @property
-    def durable_seq(self) -> dict[str, int]:
+    def durable_seq(self) -> dict[Level, int]:
         """The newest seq that each level has reached: {"async": …, "written": …, "synced": …}; zeros before loading."""
         lease = self._cell.lease
         if lease is None:

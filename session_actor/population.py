@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 from time import perf_counter
@@ -13,12 +12,10 @@ from weakref import WeakValueDictionary
 
 from session_actor.persistence import Level, LevelUnreachable, PersistenceError, Store
 from session_actor.supervisors import (
-    Backoff,
     ChildSpec,
     DynamicSupervisor,
     GenServer,
     InitFailed,
-    Intensity,
     MailboxSpec,
     PendingReply,
     ServerCrashed,
@@ -40,6 +37,7 @@ from .service_errors import (
     ServiceDown,
     SessionCrashed,
     SessionDeleted,
+    SessionFenced,
     SessionNotFound,
     SessionQuarantined,
 )
@@ -50,22 +48,11 @@ if TYPE_CHECKING:
 
     from session_actor.supervisors import Event
 
+    from .options import SessionOptions
+
 
 _SWEEPS_PER_TIMEOUT: Final = 8
 _SWEEP_S_MAX: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionOptions:
-    """How a service keeps its sessions; see `SessionService.open`."""
-
-    durability: Level
-    idle_timeout_s: float | None
-    max_live: int | None
-    mailbox_limit: int
-    intensity: Intensity
-    backoff: Backoff
-    shutdown_s: float
 
 
 class Population:
@@ -128,6 +115,8 @@ class Population:
             raise closed
         if cell.deleted:
             raise SessionDeleted(cell.id)
+        if cell.fenced:
+            raise SessionFenced(cell.id)
         options = self._options
         self._woken += 1
         child_id = (cell.id, self._woken)
@@ -135,7 +124,7 @@ class Population:
             child_id,
             start=start,
             restart="transient",
-            shutdown_s=options.shutdown_s,
+            shutdown_s=options.close_timeout_s,
             mailbox=self._mailbox,
             drain=True,
         )
@@ -161,6 +150,7 @@ class Population:
         """
         while True:
             cell = self.cell(session_id)
+            cell.fenced = False
             try:
                 await self._load(cell, birth, timeout_s)
             except SessionDeleted:  # while we waited; a session made now is another one
@@ -260,7 +250,9 @@ class Population:
         if isinstance(error, InitFailed):
             return _explain_start(error)
         if isinstance(error, ServerStopped | ServerKilled | ServerDown):
-            return SessionDeleted(cell.id) if cell.deleted else self.why_closed() or translate(error)
+            if cell.deleted or cell.fenced:
+                return SessionDeleted(cell.id) if cell.deleted else SessionFenced(cell.id)
+            return self.why_closed() or translate(error)
         of_the_session = _OF_A_SESSION.get(type(error))
         return translate(error) if of_the_session is None else of_the_session(cell.id)
 

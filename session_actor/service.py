@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from session_actor.persistence import (
-    LEVELS,
     FileStore,
     Level,
     PersistenceError,
@@ -17,7 +15,6 @@ from session_actor.persistence import (
     StoreHealth,
     check_session_id,
 )
-from session_actor.supervisors import Backoff, ChildSpec, Intensity, Supervisor, SupervisorError
 
 from .cell import Birth, Cell, Dormant
 from .commands import End
@@ -26,11 +23,13 @@ from .errors import InvalidArgument, SessionActorError, SessionEnded, translate
 from .events import Source
 from .handle import Session
 from .history import created, history_of, history_to
+from .lifetime import Lifetime
 from .moves import frame_of
-from .population import Population, SessionOptions
-from .service_errors import ServiceClosed, ServiceDown, SessionDeleted, SessionExists, SessionQuarantined
+from .options import SessionOptions, check_path, check_seconds
+from .service_errors import ServiceClosed, SessionDeleted, SessionExists, SessionQuarantined
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import AsyncIterator
     from types import TracebackType
     from typing import Self
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
     from session_actor.persistence import SessionInfo
 
     from .commands import Target
-
-_WORKER_INTENSITY: Final = Intensity(max_restarts=10, max_seconds=60.0)
+    from .population import Population
 
 
 class ServiceHealth(msgspec.Struct, frozen=True):
@@ -62,13 +60,11 @@ class SessionService:
     that passivates idle sessions. Closing passivates every session; it ends none.
     """
 
-    def __init__(self, store: Store, options: SessionOptions, close_timeout_s: float) -> None:
+    def __init__(self, store: Store, options: SessionOptions) -> None:
         """Use `open`."""
         self._store = store
         self._options = options
-        self._close_timeout_s = close_timeout_s
-        self._population: Population | None = None
-        self._root: Supervisor | None = None
+        self._lifetime: Lifetime | None = None
 
     @classmethod
     def open(
@@ -90,8 +86,8 @@ class SessionService:
             store: a directory (made if missing), or a Store of your own, such as MemoryStore().
             durability: the level at which changes are answered when a call does not say.
             lock_timeout_s: how long to wait for another process to let go of the directory [seconds]; None: no limit.
-            idle_timeout_s: a session not changed for so long is flushed and unloaded [seconds]; None: never.
-            max_live: above so many loaded sessions the least recently used are unloaded; None: no limit.
+            idle_timeout_s: a session not changed for so long is unloaded [seconds]; reads do not count; None: never.
+            max_live: above so many loaded sessions those not changed for longest are unloaded; None: no limit.
             mailbox_limit: how many messages may wait for one session; further callers wait in line.
             max_restarts: a session that crashes more often than this without having lived `restart_window_s` since is
                 quarantined.
@@ -101,73 +97,48 @@ class SessionService:
         Raises:
             InvalidArgument: an argument that can never be right.
         """
-        if durability not in LEVELS:
-            raise InvalidArgument("durability", f"must be one of {', '.join(LEVELS)}")
-        for name, value in (("max_live", max_live), ("mailbox_limit", mailbox_limit)):
-            if value is not None and value < 1:
-                raise InvalidArgument(name, f"must be at least 1, got {value}")
-        if isinstance(store, str | os.PathLike):
-            store = FileStore(store, lock_timeout_s=lock_timeout_s)
         options = SessionOptions(
             durability=durability,
             idle_timeout_s=idle_timeout_s,
             max_live=max_live,
             mailbox_limit=mailbox_limit,
-            intensity=Intensity(max_restarts=max_restarts, max_seconds=restart_window_s),
-            backoff=Backoff(),
-            shutdown_s=close_timeout_s,
+            max_restarts=max_restarts,
+            restart_window_s=restart_window_s,
+            close_timeout_s=close_timeout_s,
         )
-        return cls(store, options, close_timeout_s)
+        check_seconds("lock_timeout_s", lock_timeout_s, optional=True)
+        if not hasattr(store, "workers"):
+            store = FileStore(check_path(store), lock_timeout_s=lock_timeout_s)
+        return cls(cast("Store", store), options)
 
     # --- life ---
 
     async def start(self) -> None:
-        """Open the store and start the tree. Raises StoreLocked, StoreVersionTooNew, StoreCorrupt, LevelUnreachable."""
-        if self._root is not None:
-            raise InvalidArgument("service", "is started already")
-        try:
-            await self._store.open()
-            try:
-                self._store.admit(self._options.durability)
-                await self._start_tree()
-            except BaseException:
-                await self._store.close()
-                raise
-        except PersistenceError as error:
-            raise translate(error) from None
+        """Open the store and start the tree. When it raises or is cancelled, nothing is left open.
 
-    async def _start_tree(self) -> None:
-        population = Population(self._store, self._options)
-        workers = [
-            ChildSpec(name, task=run, intensity=_WORKER_INTENSITY) for name, run in self._store.workers().items()
-        ]
-        sessions = ChildSpec("sessions", start=lambda: population.supervisor, shutdown_s=None)
-        sweeper = ChildSpec("sweeper", task=population.sweep_forever, intensity=_WORKER_INTENSITY)
-        root = Supervisor([*workers, sessions, sweeper], name="session-service")
-        await root.start()
-        population.root = root
-        self._population, self._root = population, root
+        Raises StoreLocked, StoreVersionTooNew, StoreCorrupt, NetworkFileSystem, LevelUnreachable for the default level,
+        AsyncioOnly under anything but asyncio, InvalidArgument when the service is running.
+        """
+        if self._lifetime is not None:
+            raise InvalidArgument("service", "is running; close it before you start it again")
+        self._lifetime = await Lifetime.start(self._store, self._options)
 
     async def close(self) -> None:
         """Refuse new calls, answer those that wait, flush to `synced`, unload every session, let go of the store.
 
-        What hangs is killed after `close_timeout_s`. Closing twice has no effect the second time. Raises ServiceDown
-        when the service had given up, NotDurable when something could not be written; it is closed all the same.
+        What hangs is killed after `close_timeout_s`. Closing again joins the first closing, or has no effect.
+        Cancelling gives up the wait; the closing goes on. Raises WrongLoop; and when it is closed all the same:
+        ServiceDown if the service had given up, CloseTimeout if the disk did not answer in time, NotDurable if
+        something could not be written.
         """
-        root, self._root = self._root, None
-        population = self._population
-        if root is None or population is None:
-            return
-        try:
-            await population.drain(self._close_timeout_s)
-            await root.stop(timeout_s=self._close_timeout_s)
-        except SupervisorError as error:
-            raise ServiceDown(str(error)) from None
-        finally:
+        lifetime = self._lifetime
+        if lifetime is not None:
+            lifetime.check_loop()
             try:
-                await self._store.close()
-            except PersistenceError as error:
-                raise translate(error) from None
+                await lifetime.close()
+            finally:
+                if lifetime.closed and self._lifetime is lifetime:
+                    self._lifetime = None
 
     async def __aenter__(self) -> Self:
         """Start; raises what `start` raises."""
@@ -177,19 +148,29 @@ class SessionService:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close; raises what `close` raises."""
-        await self.close()
+        """Close; raises what `close` raises, unless the body has raised: then that goes on, and ours is logged."""
+        try:
+            await self.close()
+        except SessionActorError as ours:
+            if error is None:
+                raise
+            import structlog
+
+            structlog.get_logger("session_actor").error("close_failed", error=str(ours))
 
     def _why_closed(self) -> SessionActorError | None:
-        population = self._population
-        return ServiceClosed() if population is None else population.why_closed()
+        lifetime = self._lifetime
+        return ServiceClosed() if lifetime is None else lifetime.population.why_closed()
 
     def _people(self) -> Population:
-        population = self._population
-        closed = ServiceClosed() if population is None else population.why_closed()
-        if closed is not None or population is None:
-            raise closed or ServiceClosed()
-        return population
+        lifetime = self._lifetime
+        if lifetime is None:
+            raise ServiceClosed
+        closed = lifetime.population.why_closed()
+        if closed is not None:
+            raise closed
+        lifetime.check_loop()
+        return lifetime.population
 
     # --- sessions ---
 
@@ -200,8 +181,9 @@ class SessionService:
 
         Args:
             session_id: any non-empty str of up to 512 characters.
-            create: make it when there is none.
-            metadata: JSON-like value kept with a session that is made by this call; it cannot be changed later.
+            create: make it when there is none. One that is there is returned as it is, also when it has ended.
+            metadata: JSON-like value kept with a session that is made by this call; it never changes afterwards, and is
+                ignored when the session is there already.
             timeout_s: how long loading may take [seconds]; None: no limit.
 
         Raises:
@@ -248,7 +230,14 @@ class SessionService:
         return session
 
     async def end(
-        self, session_id: str, reason: str = "done", *, durability: Level | None = None, timeout_s: float | None = 5.0
+        self,
+        session_id: str,
+        reason: str = "done",
+        *,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
     ) -> Session:
         """End a session for good: reads go on, changes raise SessionEnded. Ending it again changes nothing.
 
@@ -256,7 +245,7 @@ class SessionService:
         """
         session = await self.session(session_id, timeout_s=timeout_s)
         with suppress(SessionEnded):
-            await session.send(End(reason, durability=durability), timeout_s)
+            await session.send(End(reason, durability=durability, key=key, expect_head=expect_head), timeout_s)
         return session
 
     async def delete(self, session_id: str, *, timeout_s: float | None = 5.0) -> None:

@@ -12,7 +12,10 @@ class SessionNotFound(Refused):
 
     def __init__(self, session: str) -> None:
         """`session`: the id."""
-        super().__init__(f"there is no session {session!r}; service.session({session!r}, create=True) makes it")
+        super().__init__(
+            f"there is no session {session!r}: it was never made here, or it was deleted "
+            "(service.session makes one only with create=True)"
+        )
         self.session = session
 
 
@@ -37,10 +40,12 @@ class SessionDeleted(Refused):
 class SessionBusy(Refused):
     """Another exchange is running on this session."""
 
-    def __init__(self, session: str) -> None:
-        """`session`: the id."""
+    def __init__(self, session: str, waited_s: float | None = None) -> None:
+        """`session`: the id. `waited_s`: how long it was waited for in vain [seconds]; None: not at all."""
         super().__init__(
-            f"session {session!r} is in an exchange; answer the caller 'busy', or wait: exchange(wait_s=seconds)"
+            f"session {session!r} is in an exchange that did not end within {waited_s} s; answer the caller 'busy'"
+            if waited_s
+            else f"session {session!r} is in an exchange; answer the caller 'busy', or wait: exchange(wait_s=seconds)"
         )
         self.session = session
 
@@ -85,6 +90,18 @@ class ServiceClosed(SessionActorError, ServerStopped):
         super().__init__(
             "the session service is not open; use it inside `async with SessionService.open(…) as service:`"
         )
+
+
+class CloseTimeout(SessionActorError, TimeoutError):
+    """The disk did not take what was queued before the service had to be closed."""
+
+    def __init__(self, timeout_s: float) -> None:
+        """`timeout_s`: how long closing was allowed to take [seconds]."""
+        super().__init__(
+            f"the disk did not answer within close_timeout_s={timeout_s}; the service is closed, and what had not "
+            "reached the disk is lost: check the disk, and give closing more time"
+        )
+        self.timeout_s = timeout_s
 
 
 class ServiceDown(SessionActorError):

@@ -42,7 +42,7 @@ from .commands import (
 )
 from .decide import Repeat, decide
 from .deletion import Delete, delete_records
-from .errors import ForkUnfinished, LevelUnreachable, translate
+from .errors import ForkUnfinished, LevelUnreachable, Refused, translate
 from .events import AnyEvent, decode_event
 from .outputs import OutputGate
 from .service_errors import SessionFenced, SessionNotFound
@@ -103,15 +103,13 @@ class SessionServer(GenServer):
         for wait_s in _outage_waits():
             try:
                 await self._load()
-            except (StoreDegraded, OSError):
-                await asyncio.sleep(wait_s)
-            except SessionNotFound:
-                if self._cell.served:
+            except BaseException as error:
+                if isinstance(error, StoreDegraded | OSError) and not isinstance(error, Refused):
+                    await asyncio.sleep(wait_s)
+                    continue
+                if self._cell.served and isinstance(error, SessionNotFound):
                     self._cell.die()
                     return IGNORE
-                self._cell.rest()
-                raise
-            except BaseException:
                 if not self._cell.served:  # the first start: there will be no other, but the next message may try again
                     self._cell.rest()
                 raise
@@ -143,7 +141,10 @@ class SessionServer(GenServer):
 
     async def _be_born(self, birth: Birth) -> None:
         if not self._state.seq:
-            self._store.admit("async")
+            try:
+                self._store.admit("async")
+            except PersistenceError as error:
+                raise translate(error) from None
             birth.happened = True
             for event, weight in birth.events:
                 self._record(event, weight)
@@ -192,7 +193,7 @@ class SessionServer(GenServer):
             reply = apply(state, event, seq, at_us)
             self._position = self._store.append(lease, seq, at_us, event.kind, event, weight)
         except Fenced:
-            self._cell.rest()
+            self._cell.fence()
             self.stop_self()
             raise SessionFenced(self._cell.id) from None
         except BaseException:

@@ -161,7 +161,7 @@ def _cancelled(slot: Slot, task: asyncio.Task[None], error: asyncio.CancelledErr
 async def _close(slot: Slot, reason: ExitReason) -> ExitReason:
     """Let the child clean up; what it raises is the reason then."""
     slot.door = SHUT
-    if reason.error is not None and reason.kind == "crashed":
+    if reason.error is not None and reason.kind == "crashed" and not _refused(slot, reason):
         slot.note_crash(reason.error)
     slot.fail_running(partial(running_error, slot, reason))
     if slot.ending is not None and slot.ending.final:
@@ -222,8 +222,7 @@ def end(slot: Slot, task: asyncio.Task[None], reason: ExitReason) -> None:
     owned, slot.owned = slot.owned, None
     for cancel in owned or ():
         cancel()
-    refused = slot.first and isinstance(reason.error, Refusal)  # a start that was refused is no crash
-    if reason.kind == "crashed" and reason.error is not None and not refused:
+    if reason.kind == "crashed" and reason.error is not None and not _refused(slot, reason):
         slot.note_crash(reason.error)
         emit(slot.parent, "crashed", slot, reason)
     if slot.parent is None:
@@ -237,6 +236,11 @@ def end(slot: Slot, task: asyncio.Task[None], reason: ExitReason) -> None:
     for waiter in waiters or ():
         if not waiter.done():
             waiter.set_result(None)
+
+
+def _refused(slot: Slot, reason: ExitReason) -> bool:
+    """Whether the first start was refused, which is no crash."""
+    return slot.first and isinstance(reason.error, Refusal)
 
 
 def finish(slot: Slot, reason: ExitReason) -> None:

@@ -67,8 +67,8 @@ async def test_a_deletion_that_times_out_for_its_caller_still_frees_the_id(folde
         await old.push("1", "")
         with pytest.raises(CallTimeout):
             await service.delete("a", timeout_s=1e-9)
-        while len(await (new := await service.session("a", create=True)).stack()):
-            await asyncio.sleep(0)  # the deletion is on its way
+        while len(await (new := await service.session("a", create=True)).stack()):  # noqa: ASYNC110 - it is on its way
+            await asyncio.sleep(0)
         await new.push("2", "")
         assert len(await new.stack()) == 1
 

@@ -1,0 +1,78 @@
+"""How a service keeps its sessions: the options of `SessionService.open`, checked once."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from session_actor.persistence import LEVELS
+from session_actor.supervisors import Backoff, Intensity
+
+from .errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from session_actor.persistence import Level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """See `SessionService.open`. Making one raises InvalidArgument for a value that can never be right."""
+
+    durability: Level
+    idle_timeout_s: float | None
+    max_live: int | None
+    mailbox_limit: int
+    max_restarts: int
+    restart_window_s: float
+    close_timeout_s: float
+
+    def __post_init__(self) -> None:
+        """Check what the types cannot say, and what callers without a type checker get wrong."""
+        if self.durability not in LEVELS:
+            raise InvalidArgument("durability", f"must be one of {', '.join(LEVELS)}")
+        _check_count("max_live", self.max_live, least=1, optional=True)
+        _check_count("mailbox_limit", self.mailbox_limit, least=1)
+        _check_count("max_restarts", self.max_restarts, least=0)
+        check_seconds("idle_timeout_s", self.idle_timeout_s, optional=True, zero=False)
+        check_seconds("restart_window_s", self.restart_window_s, zero=False)
+        check_seconds("close_timeout_s", self.close_timeout_s)
+
+    @property
+    def intensity(self) -> Intensity:
+        """When a session that crashes is quarantined."""
+        return Intensity(max_restarts=self.max_restarts, max_seconds=self.restart_window_s)
+
+    @property
+    def backoff(self) -> Backoff:
+        """How long a session that crashed waits before it restarts."""
+        return Backoff()
+
+
+def check_seconds(what: str, value: object, *, optional: bool = False, zero: bool = True) -> None:
+    """Refuse what is no number of seconds. `optional`: None is allowed. `zero`: 0 is allowed.
+
+    Raises InvalidArgument, which calls the value `what`.
+    """
+    if value is None and optional:
+        return
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    if not is_number or value < 0 or (value == 0 and not zero):  # type: ignore[operator]  # a number, by then
+        least = "of at least 0" if zero else "above 0"
+        raise InvalidArgument(what, f"must be a number of seconds {least}{', or None' if optional else ''}")
+
+
+def check_path(store: object) -> str:
+    """The path of a directory, as a str. Raises InvalidArgument."""
+    path = os.fsdecode(os.fspath(store)) if isinstance(store, str | os.PathLike) else ""
+    if not path or "\0" in path:
+        raise InvalidArgument("store", "must be the path of a directory, or a Store such as MemoryStore()")
+    return path
+
+
+def _check_count(what: str, value: object, *, least: int, optional: bool = False) -> None:
+    if value is None and optional:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise InvalidArgument(what, f"must be a whole number of at least {least}{', or None' if optional else ''}")
