@@ -91,6 +91,19 @@ async def test_a_restart_that_is_ignored_ends_the_child_and_nobody_else(clock: M
         assert supervisor.alive
 
 
+async def test_a_restart_that_is_ignored_takes_the_child_out_of_a_dynamic_supervisor(clock: ManualClock) -> None:
+    ignoring = Life("ignoring", script=[None, IGNORE])
+    async with DynamicSupervisor(clock=clock, backoff=SHORT) as supervisor:
+        ref = await supervisor.start_child(ignoring.spec())
+        await crash_and_restart(clock, ref)
+        await pass_time(clock, 60.0)
+        assert ignoring.starts == 2
+        assert numbers(supervisor) == (0, 0, 0, 0)
+        with pytest.raises(StartIgnored):
+            await ref.call(Ping())
+        assert await (await supervisor.start_child(ignoring.spec())).call(Ping()) == 3
+
+
 @pytest.mark.parametrize("strategy", ["one_for_all", "rest_for_one"])
 async def test_a_group_restart_goes_on_past_a_child_that_ignores_it(clock: ManualClock, strategy: Any) -> None:
     lives = [Life("a"), Life("ignoring", script=[None, IGNORE]), Life("c")]
