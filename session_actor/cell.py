@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import anyio
+
 from .errors import CallTimeout
 from .service_errors import SessionDeleted, SessionFenced
 
@@ -164,7 +166,7 @@ class Cell:
         Raises SessionDeleted, what loading raises, and CallTimeout after `timeout_s` seconds (None: no limit).
         """
         try:
-            async with asyncio.timeout(timeout_s):
+            with anyio.fail_after(timeout_s):
                 while (state := self.state) is None:
                     if self.deleted:
                         raise SessionDeleted(self.id)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
+import anyio
+
 from .options import check_seconds
 from .service_errors import SessionBusy
 
@@ -44,7 +46,7 @@ class Exchange:
         if lock is None:
             lock = self._owner.exchange_lock = asyncio.Lock()
         try:
-            async with asyncio.timeout(self._wait_s or 0.0):  # a free lock is taken without suspending, so 0 is enough
+            with anyio.fail_after(self._wait_s or 0.0):  # a free lock is taken without suspending, so 0 is enough
                 await lock.acquire()
         except TimeoutError:
             raise SessionBusy(self._owner.id, self._wait_s) from None

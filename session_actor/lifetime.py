@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+import anyio
+
 from session_actor.persistence import PersistenceError
 from session_actor.supervisors import ChildSpec, Intensity, Supervisor, SupervisorError
 
-from .errors import AsyncioOnly, WrongLoop, translate
+from .errors import AsyncioOnly, StoreUnusable, WrongLoop, translate
 from .population import Population
 from .service_errors import CloseTimeout, ServiceDown
 
@@ -57,6 +59,8 @@ class Lifetime:
                 raise
         except PersistenceError as error:
             raise translate(error) from None
+        except OSError as error:
+            raise StoreUnusable(error) from error
         return lifetime
 
     async def _grow(self) -> None:
@@ -105,7 +109,7 @@ class Lifetime:
 
     async def _close_store(self, deadline_s: float) -> None:
         try:
-            async with asyncio.timeout_at(max(deadline_s, self._loop.time() + _LAST_WORDS_S)):
+            with anyio.fail_after(max(deadline_s - self._loop.time(), _LAST_WORDS_S)):
                 await self._store.close()
         except TimeoutError:
             raise CloseTimeout(self._options.close_timeout_s) from None

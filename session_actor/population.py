@@ -10,6 +10,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakValueDictionary
 
+import anyio
+
 from session_actor.persistence import Level, LevelUnreachable, PersistenceError, Store
 from session_actor.supervisors import (
     ChildSpec,
@@ -195,11 +197,8 @@ class Population:
         idle_timeout_s = self._options.idle_timeout_s
         pause_s = None if idle_timeout_s is None else min(idle_timeout_s / _SWEEPS_PER_TIMEOUT, _SWEEP_S_MAX)
         while True:
-            try:
-                async with asyncio.timeout(pause_s):
-                    await self._crowded.wait()
-            except TimeoutError:
-                pass
+            with anyio.move_on_after(pause_s):
+                await self._crowded.wait()
             self._crowded.clear()
             await self._sweep()
 
