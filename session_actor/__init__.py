@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from .handle import Session as Session
     from .service import ServiceHealth as ServiceHealth
     from .service import SessionService as SessionService
+    from .service_errors import CloseTimeout as CloseTimeout
     from .service_errors import ServiceClosed as ServiceClosed
     from .service_errors import ServiceDown as ServiceDown
     from .service_errors import SessionBusy as SessionBusy
@@ -138,7 +139,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "ValueNotStorable", "WrongLoop",
     ),
     ".service_errors": (
-        "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted", "SessionExists",
+        "CloseTimeout", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted", "SessionExists",
         "SessionFenced", "SessionNotFound", "SessionQuarantined",
     ),
     ".persistence": ("FileStore", "Level", "MemoryStore", "RecoveryReport", "SessionInfo", "StoreHealth"),

@@ -116,8 +116,9 @@ class SessionService:
     async def start(self) -> None:
         """Open the store and start the tree. When it raises or is cancelled, nothing is left open.
 
-        Raises StoreLocked, StoreVersionTooNew, StoreCorrupt, NetworkFileSystem, LevelUnreachable for the default level,
-        AsyncioOnly under anything but asyncio, InvalidArgument when the service is running.
+        Raises StoreUnusable when the directory cannot be made, read or written; StoreLocked, StoreVersionTooNew,
+        StoreCorrupt, NetworkFileSystem; LevelUnreachable for the default level; AsyncioOnly under anything but asyncio;
+        InvalidArgument when the service is running.
         """
         if self._lifetime is not None:
             raise InvalidArgument("service", "is running; close it before you start it again")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ from pathlib import Path
 import pytest
 
 import session_actor
+import session_actor.errors
+import session_actor.service_errors
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("session_actor", "supervisors", "persistence", "pyproject.toml", "README.md", "LICENSE")
@@ -134,6 +137,13 @@ def test_importing_the_library_imports_nothing_heavy(tmp_path: Path):
 @pytest.mark.parametrize("name", session_actor.__all__)
 def test_a_public_name_is_there_and_says_what_it_is(name: str):
     assert getattr(session_actor, name).__doc__ or name in ALIASES
+
+
+def test_every_error_is_a_public_name():
+    modules = (session_actor.errors, session_actor.service_errors)
+    kinds = {kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)}
+    errors = {kind.__name__ for kind in kinds if issubclass(kind, session_actor.SessionActorError)}
+    assert errors - set(session_actor.__all__) == set()
 
 
 def test_only_public_names_are_listed():

@@ -9,6 +9,7 @@ import pytest
 from session_actor import errors
 from session_actor.errors import ActorError, Refused, SessionActorError, StoreError, translate
 from session_actor.persistence import errors as store
+from session_actor.service_errors import SessionBusy, SessionExists, SessionNotFound
 from session_actor.supervisors import errors as actors
 
 SAMPLES = [
@@ -87,3 +88,23 @@ def test_every_error_says_what_it_is():
     for _, kind in inspect.getmembers(errors, inspect.isclass):
         if issubclass(kind, SessionActorError):
             assert kind.__doc__, kind
+
+
+def test_a_session_that_is_not_there_is_told_without_asking_to_make_it():
+    assert "was never made here, or it was deleted" in str(SessionNotFound("user-42"))
+
+
+@pytest.mark.parametrize(("waited_s", "says"), [(None, "exchange(wait_s=seconds)"), (0.2, "within 0.2 s")])
+def test_a_busy_session_says_how_long_it_was_waited_for(waited_s, says):
+    assert says in str(SessionBusy("user-42", waited_s))
+
+
+def test_damage_advises_what_can_be_done_today():
+    for error in (store.JournalCorrupt("/x", 9, 3), errors.ReplayError("push", 3, "why")):
+        assert "backup" in str(error)
+        assert "verify" not in str(error)
+
+
+def test_what_a_service_refuses_is_a_refusal():
+    for kind in (SessionNotFound, SessionExists, SessionBusy):
+        assert issubclass(kind, Refused)
