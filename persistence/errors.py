@@ -145,9 +145,9 @@ class RecordTooLarge(PersistenceError):
     """A record is over the cap of one record."""
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
-        """Sizes of the encoded data in bytes."""
+        """`size_bytes`: what the encoded data takes at least. `limit_bytes`: what it may take."""
         super().__init__(
-            f"a record of {size_bytes} bytes is over the limit of {limit_bytes}; store it in smaller parts"
+            f"a record of at least {size_bytes} bytes is over the limit of {limit_bytes}; store it in smaller parts"
         )
         self.size_bytes = size_bytes
         self.limit_bytes = limit_bytes

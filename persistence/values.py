@@ -29,6 +29,7 @@ import msgspec
 import orjson
 
 from .errors import ValueNotStorable, ValueUnreadable
+from .escapes import escape, has_surrogates, unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -39,9 +40,6 @@ MAX_DEPTH: Final = 200
 _T = TypeVar("_T")
 _INT_MIN: Final = -(2**63)
 _INT_MAX: Final = 2**64 - 1
-_TO_ESCAPE: Final = re.compile("[\\\\\ud800-\udfff]")
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_ESCAPED: Final = re.compile(r"\\(?:\\|u(d[89a-f][0-9a-f]{2}))")
 _SHOWN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 
 
@@ -88,7 +86,7 @@ class _Refused(Exception):
 
 def _tagged(value: object, depth: int, escaping: bool) -> object:  # noqa: FBT001 - hot
     if type(value) is str:
-        return {"$esc": _escape(value)} if escaping and _SURROGATE.search(value) else value
+        return {"$esc": escape(value)} if escaping and has_surrogates(value) else value
     if value is None or type(value) is bool:
         return value
     if type(value) is int:
@@ -133,8 +131,8 @@ def _refuse_too_deep(depth: int) -> None:
 def _tagged_key(key: object, escaping: bool) -> str:  # noqa: FBT001 - hot
     if type(key) is not str:
         raise _Refused(f"a key must be a plain str, not {type(key).__name__}")
-    if escaping and _SURROGATE.search(key):
-        return f"$esc:{_escape(key)}"
+    if escaping and has_surrogates(key):
+        return f"$esc:{escape(key)}"
     return f"${key}" if key[:1] == "$" else key
 
 
@@ -185,7 +183,7 @@ def _untagged_key(key: str) -> str:
     if key[:2] == "$$":
         return key[1:]
     if key[:5] == "$esc:":
-        return _unescape(key[5:])
+        return unescape(key[5:])
     raise ValueUnreadable("a stored value has a tag that this version does not know: upgrade session-actor to read it")
 
 
@@ -196,14 +194,6 @@ def _read_tag(tag: str, content: object) -> object:
     except (ValueError, struct.error):
         pass
     raise ValueUnreadable(f"a stored value has the tag {tag} with an impossible content")
-
-
-def _escape(text: str) -> str:
-    return _TO_ESCAPE.sub(lambda found: "\\\\" if found[0] == "\\" else f"\\u{ord(found[0]):04x}", text)
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else "\\", text)
 
 
 def _float_name(value: float) -> str:
@@ -222,7 +212,7 @@ def _float_named(name: str) -> float:
 
 
 _TAGS: Final[dict[str, Callable[[str], object]]] = {
-    "$esc": _unescape,
+    "$esc": unescape,
     "$b64": lambda text: b64decode(text, validate=True),
     "$float": _float_named,
     "$int": lambda text: int(text, 16),
@@ -237,7 +227,7 @@ def encode_text(text: str) -> bytes:
     try:
         return orjson.dumps(text)
     except orjson.JSONEncodeError:
-        return orjson.dumps({"$esc": _escape(text)})
+        return orjson.dumps({"$esc": escape(text)})
 
 
 def decode_text(value: str | dict[str, str]) -> str:
@@ -246,7 +236,7 @@ def decode_text(value: str | dict[str, str]) -> str:
         return value
     if value.keys() != {"$esc"}:
         raise ValueUnreadable("a stored text is neither a string nor an escaped one")
-    return _unescape(value["$esc"])
+    return unescape(value["$esc"])
 
 
 # --- Structs ---------------------------------------------------------------------------------------------------------
@@ -298,7 +288,7 @@ def _mismatch(kind: type[Any]) -> ValueUnreadable:
 def _marked(value: object) -> object:
     """`value` with each str that has lone surrogates, and each Raw, replaced by a Raw of its tag."""
     if isinstance(value, str):
-        return msgspec.Raw(encode_text(value)) if _SURROGATE.search(value) else value
+        return msgspec.Raw(encode_text(value)) if has_surrogates(value) else value
     if isinstance(value, msgspec.Raw):
         return msgspec.Raw(orjson.dumps({"$raw": bytes(value).decode()}))
     if isinstance(value, (tuple, list)):
@@ -327,4 +317,4 @@ def _unmarked(value: object) -> object:
     return {key: _unmarked(item) for key, item in items.items()}
 
 
-_MARKS: Final[dict[str, Callable[[str], object]]] = {"$esc": _unescape, "$raw": lambda text: msgspec.Raw(text.encode())}
+_MARKS: Final[dict[str, Callable[[str], object]]] = {"$esc": unescape, "$raw": lambda text: msgspec.Raw(text.encode())}
