@@ -8,7 +8,7 @@ from . import content
 from .errors import FrameUnknown
 from .events import CopiedFrame, Created, HistoryCopied, HistorySealed, Pushed, Source
 from .names import MAIN
-from .weight import weight_of
+from .weight import weigh, weight_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,9 +21,13 @@ CHUNK_WEIGHT: Final = 1_000_000
 """About how many bytes of frames go into one record of a copy."""
 
 
-def created(session: str, metadata: object = None, source: Source | None = None) -> Created:
-    """The first record of a session. Raises `ValueNotStorable` for metadata that JSON cannot hold exactly."""
-    return Created(session=session, metadata=content.checked(content.free, metadata, "metadata"), source=source)
+def created(session: str, metadata: object = None, source: Source | None = None) -> tuple[Created, int]:
+    """The first record of a session, and its weight.
+
+    Raises `ValueNotStorable` for metadata that JSON cannot hold exactly, `RecordTooLarge` for more than a record holds.
+    """
+    event = Created(session=session, metadata=content.checked(content.free, metadata, "metadata"), source=source)
+    return event, weigh(event)
 
 
 def live_frames(state: State) -> set[int]:
@@ -88,7 +92,7 @@ def _records(frames: list[Frame], sealed: HistorySealed) -> Iterator[tuple[Histo
         chunk_weight += weight
     if chunk:
         yield HistoryCopied(tuple(chunk)), chunk_weight
-    yield sealed, 256 + 64 * (len(sealed.branches) + len(sealed.checkpoints))
+    yield sealed, weigh(sealed)
 
 
 def _pushed_again(frame: Frame) -> Pushed:

@@ -16,6 +16,7 @@ from session_actor.persistence import (
     check_session_id,
 )
 
+from . import content
 from .cell import Birth, Cell, Dormant
 from .commands import End
 from .deletion import Delete
@@ -191,11 +192,12 @@ class SessionService:
             SessionNotFound: there is none, and `create` is False.
             UnusableId: the id is empty, too long or no str.
             ValueNotStorable: the metadata would not come back as given.
+            RecordTooLarge: the metadata is over 64 MB.
             SessionQuarantined, StoreCorrupt, BacklogFull, NotDurable, ServiceClosed, ServiceDown.
             CallTimeout: not loaded in time; loading goes on.
         """
         session_id = _checked(session_id)
-        birth = Birth(((created(session_id, metadata), 0),)) if create else None
+        birth = Birth((created(session_id, metadata),)) if create else None
         return await self._loaded(session_id, birth, timeout_s)
 
     async def _loaded(self, session_id: str, birth: Birth | None, timeout_s: float | None) -> Session:
@@ -218,13 +220,13 @@ class SessionService:
         The two share nothing: deleting either leaves the other whole.
         Raises SessionExists, SessionNotFound, FrameUnknown, NameUnknown, and what `session` raises.
         """
-        new_id = _checked(new_id)
-        cell = await self._people().load(_checked(source), None, timeout_s)
+        source, new_id = _checked(source), _checked(new_id)
+        cell = await self._people().load(source, None, timeout_s)
         state = await cell.ready(timeout_s)
         frame = None if at is None else frame_of(state, at)
         history = history_of(state) if at is None else history_to(state, frame)
         first = created(new_id, metadata, Source(source, frame))
-        birth = Birth(((first, 0), *history))
+        birth = Birth((first, *history))
         session = await self._loaded(new_id, birth, timeout_s)
         if not birth.happened:
             raise SessionExists(new_id)
@@ -275,8 +277,12 @@ class SessionService:
         self._people().release(self._cell(session_id))
 
     async def sessions(self, prefix: str = "") -> AsyncIterator[SessionInfo]:
-        """Every session of the store whose id starts with `prefix`, by id, loaded or not; reads no bodies."""
+        """Every session of the store whose id starts with `prefix`, by id, loaded or not; reads no bodies.
+
+        Raises InvalidArgument for a prefix that is no str.
+        """
         self._people()
+        prefix = content.checked(content.text, prefix, "prefix")
         try:
             async for info in self._store.sessions(prefix):
                 yield info

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 import msgspec
 
 from session_actor.persistence import values
+from session_actor.persistence.escapes import least_bytes
 from session_actor.persistence.record import MAX_RECORD_BYTES
 
 from .blocks import Text
@@ -48,11 +49,35 @@ def _turn_weight(turn: Turn) -> int:
     return weight
 
 
+def weigh(event: AnyEvent) -> int:
+    """The size of a record of any kind in rough bytes. Raises `RecordTooLarge` when one record cannot hold it."""
+    weight = SMALL + _size(event)
+    if weight > SURELY_FITS:
+        check_size(event)
+    return weight
+
+
 def check_size(event: AnyEvent) -> None:
-    """Raise `RecordTooLarge` when one record cannot hold an event heavier than `SURELY_FITS`: encodes it to know."""
-    size = len(values.encode_record_data(event))
+    """Raise `RecordTooLarge` when one record cannot hold an event heavier than `SURELY_FITS`.
+
+    Only what may fit is encoded to know: what cannot must not take its time.
+    """
+    size = _least(event)
+    if size <= _LIMIT_BYTES:
+        size = len(values.encode_record_data(event))
     if size > _LIMIT_BYTES:
         raise RecordTooLarge(size, _LIMIT_BYTES)
+
+
+def _least(value: object) -> int:
+    """How many bytes the contents of `value` take at least."""
+    if isinstance(value, str):
+        return least_bytes(value)
+    if isinstance(value, tuple):
+        return sum(map(_least, cast("tuple[object, ...]", value)))
+    if isinstance(value, msgspec.Struct):
+        return sum(_least(getattr(value, name)) for name in value.__struct_fields__)
+    return len(bytes(value)) if isinstance(value, bytes | msgspec.Raw) else 0
 
 
 def _size(value: object) -> int:

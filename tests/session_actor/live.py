@@ -23,7 +23,7 @@ class Live:
         self.state = State()
         self.records: list[tuple[str, bytes, int, int]] = []
         self.at_us = 1_700_000_000_000_000
-        self.record(created(session, metadata, source))
+        self.record(created(session, metadata, source)[0])
 
     def record(self, event) -> object:
         self.at_us += 1_000_001

@@ -16,6 +16,7 @@ from session_actor.commands import AddAssistant, AddToolResult, AddUser, Command
 from session_actor.errors import InvalidArgument, RecordTooLarge, Refused, ValueNotStorable
 from session_actor.frames import Tool, Turn, Usage
 from session_actor.persistence import ValueNotStorable as FloorsValueNotStorable
+from session_actor.persistence import values
 from session_actor.supervisors import Call
 
 from .live import Live
@@ -163,6 +164,14 @@ def test_a_record_over_the_limit_is_refused_before_anything_changed():
     assert refused.limit_bytes < refused.size_bytes
     live.refuses(RecordTooLarge, AddUser([Image(data=bytes(52_000_000), media_type="image/png")]))
     live.refuses(RecordTooLarge, Push("\x01" * 12_000_000))
+    live.refuses(RecordTooLarge, Push("\ud800" * 10_000_000))
+
+
+def test_a_text_that_is_surely_too_large_is_refused_without_encoding_it(monkeypatch):
+    live = Live()
+    monkeypatch.setattr(values, "encode_record_data", lambda _event: pytest.fail("it was encoded"))
+    live.refuses(RecordTooLarge, Push("x" * 68_000_000))
+    live.refuses(RecordTooLarge, Push("\ud800" * 10_000_000))
 
 
 def test_a_large_record_below_the_limit_is_kept():

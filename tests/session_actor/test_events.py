@@ -38,7 +38,7 @@ from .live import Live, picture
 # What is on disk: none of these lines may ever change, only new ones may come.
 GOLDEN = [
     (
-        created("user-42", {"lang": "de"}, Source("user-1", 7)),
+        created("user-42", {"lang": "de"}, Source("user-1", 7))[0],
         '{"session":"user-42","metadata":{"lang":"de"},"source":{"session":"user-1","frame":7}}',
     ),
     (Created(session="user-42"), '{"session":"user-42"}'),

@@ -18,10 +18,11 @@ from session_actor.commands import (
     Push,
 )
 from session_actor.decide import decide
-from session_actor.errors import ForkUnfinished, FrameUnknown, SessionActorError
+from session_actor.errors import ForkUnfinished, FrameUnknown, RecordTooLarge, SessionActorError
 from session_actor.events import HistoryCopied, Source
-from session_actor.history import CHUNK_WEIGHT, history_of, history_to, kept_table, live_frames
+from session_actor.history import CHUNK_WEIGHT, created, history_of, history_to, kept_table, live_frames
 from session_actor.keys import Repeat
+from session_actor.persistence import encode_record_data
 
 from .live import Live, picture
 
@@ -144,6 +145,30 @@ def test_an_unfinished_copy_takes_no_command():
 def test_metadata_that_cannot_be_kept_is_refused():
     with pytest.raises(SessionActorError, match="metadata"):
         Live("user-42", {1: 2})
+
+
+def test_metadata_over_the_size_of_one_record_is_refused():
+    for metadata in ("x" * 68_000_000, {"n": ["\ud800" * 10_000_000]}, b"\x00" * 52_000_000):
+        with pytest.raises(RecordTooLarge):
+            created("user-42", metadata)
+
+
+def test_the_first_record_weighs_what_it_holds():
+    event, weight = created("user-42", "x" * 1_000_000)
+
+    assert len(encode_record_data(event)) <= weight < 2_000_000
+
+
+def test_the_names_of_a_copy_count_as_its_size():
+    live = Live("source")
+    live.do(Push("a"))
+    live.state.branches.update((f"{number:0512}", 1) for number in range(1_000))
+    *_, (sealed, weight) = history_of(live.state)
+
+    assert len(encode_record_data(sealed)) <= weight < 2_000_000
+    live.state.branches.update((f"{number:0512}", 1) for number in range(140_000))
+    with pytest.raises(RecordTooLarge):
+        list(history_of(live.state))
 
 
 def test_a_copied_frame_keeps_its_time(live):

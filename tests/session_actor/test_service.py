@@ -8,7 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from session_actor import MemoryStore, SessionService
-from session_actor.errors import InvalidArgument, SessionActorError, SessionEnded, StoreLocked, UnusableId
+from session_actor.errors import (
+    InvalidArgument,
+    RecordTooLarge,
+    SessionActorError,
+    SessionEnded,
+    StoreLocked,
+    UnusableId,
+)
 from session_actor.service_errors import (
     ServiceClosed,
     SessionBusy,
@@ -25,6 +32,39 @@ async def test_a_session_that_does_not_exist_is_not_found_unless_it_is_to_be_cre
         await service.session("nobody")
     made = await service.session("nobody", create=True)
     assert (await service.session("nobody")).id == made.id
+
+
+async def test_metadata_over_the_size_of_one_record_is_refused_and_no_session_is_made(service):
+    with pytest.raises(RecordTooLarge):
+        await service.session("large", create=True, metadata="x" * 68_000_000)
+    with pytest.raises(RecordTooLarge):
+        await service.fork((await service.session("small", create=True)).id, "large", metadata="x" * 68_000_000)
+    assert [info.id async for info in service.sessions()] == ["small"]
+    with pytest.raises(SessionNotFound):
+        await service.session("large")
+
+
+class Scales(MemoryStore):
+    """A store that keeps the weight of the newest record."""
+
+    newest = 0
+
+    def append(self, lease, seq, at_us, kind, data, weight):
+        self.newest = weight
+        return super().append(lease, seq, at_us, kind, data, weight)
+
+
+async def test_the_first_record_of_a_session_has_its_true_weight():
+    store = Scales()
+    async with SessionService.open(store) as service:
+        await service.session("large", create=True, metadata="x" * 3_000_000)
+        assert store.newest >= 3_000_000
+
+
+@pytest.mark.parametrize("prefix", [None, 5, b"a", ["a"]], ids=str)
+async def test_a_prefix_that_is_no_text_is_refused(service, prefix):
+    with pytest.raises(InvalidArgument, match="prefix must be a str"):
+        [info async for info in service.sessions(prefix)]
 
 
 async def test_two_callers_who_create_the_same_session_at_once_share_one(service):
