@@ -139,8 +139,8 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "ValueNotStorable", "WrongLoop",
     ),
     ".service_errors": (
-        "CloseTimeout", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted", "SessionExists",
-        "SessionFenced", "SessionNotFound", "SessionQuarantined",
+        "CloseTimeout", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted",
+        "SessionExists", "SessionFenced", "SessionNotFound", "SessionQuarantined",
     ),
     ".persistence": ("FileStore", "Level", "MemoryStore", "RecoveryReport", "SessionInfo", "StoreHealth"),
 }  # fmt: skip

@@ -12,7 +12,6 @@ import asyncio
 import os
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -37,7 +36,7 @@ async def feed(directory: Path, transcript: Path, durability: Level) -> None:
     """Recover the session in `directory`, or make it, and do every step of the transcript that it does not hold yet."""
     plan = await read_plan(transcript)
     allowance = await _standard_input()
-    import_module("structlog")  # the library loads it when it starts: so that recovery alone is timed
+    _log_to_standard_error()
     _tell(Opening())
     started = time.perf_counter()
     async with SessionService.open(directory, durability=durability, lock_timeout_s=5.0) as service:
@@ -48,6 +47,13 @@ async def feed(directory: Path, transcript: Path, durability: Level) -> None:
             await allowance.readexactly(1)
             _tell(await _timed(session, number, step))
     _tell(Finished())
+
+
+def _log_to_standard_error() -> None:
+    """Keep the logs out of what the parent reads. Loads structlog before anything is timed, as the library would."""
+    import structlog
+
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 
 
 async def _timed(session: Session, number: int, step: Step) -> Acknowledged:

@@ -34,10 +34,12 @@ class Progress:
             self._drawn = text
             print(f"\r{text}", end="\x1b[K", file=self._stream, flush=True)
 
-    def killed(self, number: int, step: int) -> None:
-        """Tell of one kill, where the bar does not."""
+    def killed(self, number: int, step: int, *, again: bool = False) -> None:
+        """Tell of one kill, where the bar does not; `again`: nothing was fed since the kill before."""
         if not self._in_place:
-            print(f"kill {number} of {self._kills}: at step {step} of {self._total}", file=self._stream, flush=True)
+            text = f"kill {number} of {self._kills}: at step {step} of {self._total}"
+            more = " again, before anything more was fed" if again else ""
+            print(f"{text}{more}", file=self._stream, flush=True)
 
     def close(self) -> None:
         """Leave the line of the bar."""

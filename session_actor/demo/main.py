@@ -73,7 +73,7 @@ def _show(plan: Plan, outcome: Outcome, verdict: Verdict) -> None:
     recoveries, pushes = outcome.recoveries_ms, outcome.pushes_us
     rows = [
         ("frames", f"{len(plan.frames):,}"),
-        ("kills (SIGKILL)", f"{outcome.kills}"),
+        ("kills (SIGKILL)", f"{outcome.kills}{_in_a_row(outcome.kills_in_a_row)}"),
         ("acknowledged", f"{len(pushes):,} frames"),
         ("lost", f"{len(outcome.lost)} of them"),
         ("recovered", f"{_percent(verdict)} of {verdict.fields:,} fields"),
@@ -88,6 +88,10 @@ def _show(plan: Plan, outcome: Outcome, verdict: Verdict) -> None:
     print(f"\n{table(rows)}\n\n{verdict.tree}\n")
     for difference in verdict.differences[:10]:
         print(f"differs: {difference}")
+
+
+def _in_a_row(kills: int) -> str:
+    return f", {kills} of them before anything more was fed since the one before" if kills else ""
 
 
 def _percent(verdict: Verdict) -> str:

@@ -57,6 +57,8 @@ class Outcome:
     lost: list[int] = field(default_factory=list[int])
     """Steps that were acknowledged and that a recovery did not find."""
     kills: int = 0
+    kills_in_a_row: int = 0
+    """Kills that came before anything more was fed since the one before."""
     recoveries_ms: list[float] = field(default_factory=list[float])
     """How long each start after a kill took, from opening the store to a session that answers."""
     pushes_us: list[float] = field(default_factory=list[float])
@@ -80,6 +82,7 @@ class Parent:
         self._steps = steps
         self._progress = progress
         self._aims = aim(options.kills, steps, options.seed)
+        self._killed_at: int | None = None
 
     def run(self) -> Outcome:
         """Start the child until it has fed the whole transcript and every kill has hit. Raises ChildFailed."""
@@ -156,7 +159,11 @@ class Parent:
         """Count a kill; one that came when the child was through is aimed at the next recovery instead."""
         if hit:
             self.outcome.kills += 1
-            self._progress.killed(self.outcome.kills, len(self.outcome.acknowledged))
+            step = len(self.outcome.acknowledged)
+            again = step == self._killed_at
+            self.outcome.kills_in_a_row += again
+            self._killed_at = step
+            self._progress.killed(self.outcome.kills, step, again=again)
         else:
             self._aims.appendleft(Kill(kill.step, in_recovery=True, delay_s=0.0))
 

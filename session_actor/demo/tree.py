@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ def draw_tree(
     pending = [(root, "", "") for root in reversed(children.get(None, []))]
     while pending:
         first, before, indent = pending.pop()
-        last = _end_of_run(first, children, labels)
-        lines.append(f"{before}{_run(first, last)}{''.join(f'  ← {label}' for label in labels.get(last.id, ()))}")
+        run = _run(first, children, labels)
+        last = run[-1]
+        lines.append(f"{before}{_told(run)}{''.join(f'  ← {label}' for label in labels.get(last.id, ()))}")
         above = children.get(last.id, [])
         for number, child in enumerate(reversed(above)):
             joint, deeper = ("└─ ", "   ") if number == 0 else ("├─ ", "│  ")
@@ -35,16 +37,26 @@ def draw_tree(
     return "\n".join(lines)
 
 
-def _end_of_run(
-    frame: Frame, children: Mapping[int | None, Sequence[Frame]], labels: Mapping[int | None, Sequence[str]]
-) -> Frame:
+def _run(
+    first: Frame, children: Mapping[int | None, Sequence[Frame]], labels: Mapping[int | None, Sequence[str]]
+) -> list[Frame]:
     """Follow the frames upwards until one has a name, several children or none."""
-    while frame.id not in labels and len(above := children.get(frame.id, ())) == 1:
-        frame = above[0]
-    return frame
+    run = [first]
+    while run[-1].id not in labels and len(above := children.get(run[-1].id, ())) == 1:
+        run.append(above[0])
+    return run
 
 
-def _run(first: Frame, last: Frame) -> str:
-    count = last.depth - first.depth + 1
+def _told(run: Sequence[Frame]) -> str:
+    first, last = run[0], run[-1]
     fork = f", forked from {first.forked_from}" if first.forked_from else ""
-    return f"frame {first.id}{fork}" if count == 1 else f"frames {first.id} to {last.id} ({count}){fork}"
+    if first is last:
+        return f"frame {first.id}{fork}"
+    gaps = [_ids(below.id + 1, above.id - 1) for below, above in pairwise(run) if above.id - below.id > 1]
+    without = f" without {', '.join(gaps)}" if gaps else ""
+    return f"frames {first.id} to {last.id}{without} ({len(run)}){fork}"
+
+
+def _ids(first: int, last: int) -> str:
+    """Tell the ids of another branch between two of this one."""
+    return str(first) if first == last else f"{first} {'and' if last == first + 1 else 'to'} {last}"

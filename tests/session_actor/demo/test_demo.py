@@ -62,6 +62,7 @@ def test_kills_that_are_all_aimed_at_the_end_all_hit(tmp_path: Path):
     parent._aims.extend(Kill(117, in_recovery=False, delay_s=0.003) for _ in range(3))
     outcome = parent.run()
     assert (outcome.kills, outcome.lost, len(outcome.acknowledged)) == (3, [], 118)
+    assert outcome.kills_in_a_row == 2
 
 
 def test_a_folder_that_is_not_empty_is_refused_and_left_alone(tmp_path: Path):

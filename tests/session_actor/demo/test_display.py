@@ -40,6 +40,14 @@ def test_nothing_is_drawn_in_place_where_there_is_no_terminal():
     assert stream.getvalue() == "kill 1 of 1: at step 2 of 4\n"
 
 
+def test_a_kill_before_anything_more_was_fed_says_so():
+    stream = io.StringIO()
+    progress = Progress(total=4, kills=2, stream=stream)
+    progress.killed(1, 2)
+    progress.killed(2, 2, again=True)
+    assert stream.getvalue().splitlines()[1] == "kill 2 of 2: at step 2 of 4 again, before anything more was fed"
+
+
 @given(st.lists(st.floats(allow_nan=False), min_size=1), st.floats(0, 1))
 def test_a_percentile_is_a_value_that_so_many_do_not_exceed(values: list[float], share: float):
     found = percentile(values, share)
@@ -67,6 +75,13 @@ def test_a_tree_draws_runs_forks_and_names():
         "   ├─ frame 8  ← branch idea",
         "   └─ frame 9, forked from 7  ← branch other",
     ]
+
+
+def test_a_run_names_the_frames_that_other_branches_took_of_its_numbers():
+    main = [frame(number, number - 1 or None, number) for number in (1, 2, 3)]
+    main += [frame(6, 3, 4), frame(8, 6, 5), frame(9, 8, 6), frame(13, 9, 7)]
+    tree = draw_tree(main, {"main": 13}, {}, "main")
+    assert tree == "frames 1 to 13 without 4 and 5, 7, 10 to 12 (7)  ← branch main (here)"
 
 
 @pytest.mark.parametrize("depth", [1, 100_000])
