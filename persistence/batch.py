@@ -2,165 +2,139 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
-from typing import TYPE_CHECKING
-from zlib import crc32
+from typing import TYPE_CHECKING, NamedTuple
 
-from .record import SUFFIX_BYTES, encode_log_line, encode_logged, encode_watermark
+from .record import SUFFIX_BYTES, encode_log_line, encode_logged, encode_watermark, record_in
 from .values import encode_record_data
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .segment import Segment
     from .session_log import SessionLog
-    from .storage import DiskFile
 
 Entry = tuple["SessionLog", int, int, str, object, int]
 """What `append` was given: session, seq, at_us, kind, data, weight."""
 
 
+class Refused(NamedTuple):
+    """An entry that cannot be stored."""
+
+    entry: Entry
+    position: int
+    error: Exception | None
+    """None: one before it of the same session was refused."""
+
+
 class Batch:
     """Lines that lie one behind the other in one segment.
 
-    `start`: offset of the first line in the segment. `lines`: the lines, one after the other. `first`, `last`: the
-    store's positions that the batch covers; `last` is `first` - 1 for a watermark alone, and refused entries have a
-    position but no record. The records are kept in parallel lists, because an object for each would keep the garbage
-    collector busy until they are synced.
+    `start`: offset of the first line in the segment. `first`, `last`: the store's positions that the batch covers;
+    `last` is `first` - 1 for a watermark, which has a batch of its own, and refused entries have a position but no
+    record. The records are kept in parallel lists, because an object for each would keep the garbage collector busy
+    until they are synced.
     """
 
-    __slots__ = (
-        "_parts",
-        "_written_parts",
-        "_written_records",
-        "ends",
-        "first",
-        "last",
-        "logs",
-        "segment",
-        "seqs",
-        "size",
-        "start",
-        "starts",
-        "written_size",
-    )
+    __slots__ = ("first", "last", "lines", "logs", "segment", "seqs", "size", "start")
 
     def __init__(self, segment: Segment, first: int) -> None:
         """An empty batch at the end of `segment`; `first`: position of the next entry."""
         self.segment = segment
         self.start = segment.end
-        self.size = self.written_size = 0
-        """Length of the lines, and of those that were written."""
+        self.size = 0
+        """Length of the lines."""
         self.first = first
         self.last = first - 1
+        self.lines: list[bytes] = []
         self.logs: list[SessionLog] = []
         """Of each record, its session."""
         self.seqs: list[int] = []
-        self.starts: list[int] = []
-        """Where each record begins in the segment."""
-        self.ends: list[int] = []
-        """Where each record ends in the segment, without its newline."""
-        self._parts: list[bytes] = []
-        self._written_parts = self._written_records = 0
 
     @property
-    def lines(self) -> bytes:
+    def data(self) -> bytes:
         """All lines in one piece."""
-        return b"".join(self._parts)
-
-    @property
-    def unwritten_lines(self) -> bytes:
-        """The lines that were added since the batch was written last."""
-        parts = self._parts[self._written_parts :]
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    @property
-    def file(self) -> DiskFile:
-        """The open file of the batch's segment."""
-        if self.segment.file is None:
-            raise RuntimeError(f"{self.segment.path} is closed: nothing can be written to it")
-        return self.segment.file
+        return self.lines[0] if len(self.lines) == 1 else b"".join(self.lines)
 
     @property
     def records(self) -> list[tuple[SessionLog, int, bytes]]:
         """Of each record its session, its seq, and its journal line."""
-        lines, base = self.lines, self.start
-        places = zip(self.logs, self.seqs, self.starts, self.ends, strict=True)
-        return [(log, seq, lines[start - base : end - base] + b"\n") for log, seq, start, end in places]
+        found = zip(self.logs, self.seqs, self.lines, strict=False)
+        return [(log, seq, record_in(line, log.owner)) for log, seq, line in found]
 
-    def add_entry(self, entry: Entry) -> None:
-        """Make the line of one entry. Raises what makes it unstorable, and then only its position is taken."""
-        log, seq, at_us, kind, data, _ = entry
-        self.last += 1
-        if self.last <= log.broken_until:
-            raise ValueError("a record before it could not be encoded")
-        segment = self.segment
-        line, segment.last_sum, length, log.tail_sum = encode_logged(
-            segment.synced, segment.last_sum, log.owner, seq, at_us, kind, encode_record_data(data), log.tail_sum
-        )
-        self._note(log, seq, line, length)
+    def take(self, backlog: Backlog, limit: int, full: int) -> list[Refused]:
+        """Make lines of the oldest entries: at most `limit`, and until the segment ends at `full` or beyond.
+
+        Returns what cannot be stored. Written out, without helpers: every record goes through this loop.
+        """
+        refused: list[Refused] = []
+        entries, segment, position = backlog.entries, self.segment, self.last
+        end, head = segment.end, segment.head
+        while entries and limit and end < full:
+            limit -= 1
+            position += 1
+            entry = entries.popleft()
+            log, seq, at_us, kind, data, weight = entry
+            backlog.held_bytes -= weight
+            if position <= log.broken_until:
+                refused.append(Refused(entry, position, None))
+                continue
+            try:
+                line, segment.last_sum, length, log.tail_sum = encode_logged(
+                    head, segment.last_sum, log.owner, seq, at_us, kind, encode_record_data(data), log.tail_sum
+                )
+            except Exception as error:  # noqa: BLE001  whatever it is concerns this session alone
+                log.broken_until = backlog.appended_position
+                refused.append(Refused(entry, position, error))
+                continue
+            end += len(line)
+            segment.add_span(log, end - SUFFIX_BYTES - length, end - SUFFIX_BYTES)
+            self.lines.append(line)
+            self.logs.append(log)
+            self.seqs.append(seq)
+        self.size += end - segment.end
+        segment.end, self.last = end, position
+        return refused
 
     def add_record(self, log: SessionLog, seq: int, record: bytes) -> None:
         """Wrap a journal line, newline included, for the batch's segment."""
         segment = self.segment
         line, total = encode_log_line(segment.synced, segment.last_sum.decode(), log.owner, record)
-        segment.last_sum = total.encode()
-        self._note(log, seq, line, len(record) - 1)
-
-    def _note(self, log: SessionLog, seq: int, line: bytes, length: int) -> None:
-        """Take in a line with a record of `length` bytes."""
-        size = len(line)
-        self._parts.append(line)
-        self.size += size
-        end = self.segment.end = self.segment.end + size
-        end -= SUFFIX_BYTES
+        self._add_line(line, total)
+        end = segment.end - SUFFIX_BYTES
+        segment.add_span(log, end - len(record) + 1, end)
         self.logs.append(log)
         self.seqs.append(seq)
-        self.starts.append(end - length)
-        self.ends.append(end)
 
     def add_watermark(self) -> None:
         """Add a line that only tells how far the segment is synced."""
         segment = self.segment
-        line, total = encode_watermark(segment.synced, segment.last_sum.decode())
-        segment.last_sum = total.encode()
-        self._parts.append(line)
-        self.size += len(line)
-        segment.end += len(line)
+        self._add_line(*encode_watermark(segment.synced, segment.last_sum.decode()))
 
-    def note_written(self, lines: bytes) -> None:
-        """The operating system has `unwritten_lines`, which are `lines`: tell the segment and the sessions."""
-        segment, spans, first = self.segment, self.segment.spans, self._written_records
-        segment.written = self.start + self.size
-        segment.crc = crc32(lines, segment.crc)
-        for index in range(first, len(self.seqs)):
-            log = self.logs[index]
-            places = spans.get(log)
-            if places is None:
-                places = spans[log] = array("Q")
-            places.append(self.starts[index])
-            places.append(self.ends[index])
-            log.written_seq = self.seqs[index]
-            if log.lease is not None:
-                log.lease.written_seq = log.written_seq
-        self.written_size, self._written_parts, self._written_records = self.size, len(self._parts), len(self.seqs)
+    def _add_line(self, line: bytes, total: str) -> None:
+        self.segment.last_sum = total.encode()
+        self.segment.end += len(line)
+        self.lines.append(line)
+        self.size += len(line)
+
+    def note_written(self) -> None:
+        """The operating system has all the lines: tell the segment and the sessions."""
+        self.segment.written = self.start + self.size
+        for log, seq in zip(self.logs, self.seqs, strict=False):
+            log.written_seq = seq
 
     def note_synced(self) -> None:
         """The disk has the lines: tell the sessions."""
-        for log, seq in zip(self.logs, self.seqs, strict=True):
+        for log, seq in zip(self.logs, self.seqs, strict=False):
             log.synced_seq = seq
-            if log.lease is not None:
-                log.lease.synced_seq = seq
 
-    def split(self, first: int) -> Batch:
-        """Take out what was not written, whose first position is `first`, as a batch of its own."""
-        rest = Batch(self.segment, first)
-        rest.start, rest.size, rest.last = self.start + self.written_size, self.size - self.written_size, self.last
-        records, parts = self._written_records, self._written_parts
-        rest.logs, rest.seqs = self.logs[records:], self.seqs[records:]
-        rest.starts, rest.ends, rest._parts = self.starts[records:], self.ends[records:], self._parts[parts:]
-        del self.logs[records:], self.seqs[records:], self.starts[records:], self.ends[records:], self._parts[parts:]
-        self.size, self.last = self.written_size, first - 1
-        return rest
+    def absorb(self, following: Batch) -> None:
+        """Take in the batch that lies right behind this one in the segment."""
+        self.lines += following.lines
+        self.logs += following.logs
+        self.seqs += following.seqs
+        self.size += following.size
+        self.last = following.last
 
     def seq_at(self, position: int) -> int:
         """The seq of the record at a position, or near it where entries were refused."""
@@ -181,20 +155,32 @@ def rebuild(segment: Segment, batches: list[Batch]) -> list[Batch]:
 
 
 class Backlog:
-    """Entries that are not yet lines. It belongs to the store, so it outlives every writer."""
+    """Entries that are not yet lines. It belongs to the store, so it outlives every writer.
 
-    __slots__ = ("appended_position", "entries", "weight_bytes")
+    What waits for the disk is bounded: at a limit the store is `full`, and admits nothing.
+    """
 
-    def __init__(self) -> None:
-        """Nothing is queued."""
+    __slots__ = (
+        "_max_records", "_on_change", "appended_position", "attend_at", "entries", "full", "held_bytes", "max_bytes"
+    )  # fmt: skip
+
+    def __init__(self, max_records: int, max_bytes: int, on_change: Callable[[], None]) -> None:
+        """Nothing is queued. `on_change`: told when it becomes full, and when it is not any more."""
         self.entries: deque[Entry] = deque()
-        self.weight_bytes = 0
+        self.held_bytes = 0
+        """Weight of the entries, and the bytes that are written and kept in memory until they are synced."""
         self.appended_position = 0
+        self.attend_at = 0
+        """Position from which on the one who appends must call `attend`; 0 while no writing is planned."""
+        self.max_bytes = max_bytes
+        self.full = False
+        self._max_records = max_records
+        self._on_change = on_change
 
     def append(self, entry: Entry) -> int:
         """Queue an entry; returns its position."""
         self.entries.append(entry)
-        self.weight_bytes += entry[5]
+        self.held_bytes += entry[5]
         self.appended_position += 1
         return self.appended_position
 
@@ -202,3 +188,15 @@ class Backlog:
     def next_position(self) -> int:
         """Position of the oldest entry, or of the next one to come."""
         return self.appended_position - len(self.entries) + 1
+
+    def attend(self) -> None:
+        """Compare with the limits, and set from which position on that must be done again."""
+        self.attend_at = self.next_position + self._max_records - 1
+        self.check()
+
+    def check(self) -> None:
+        """Compare with the limits."""
+        full = self.held_bytes >= self.max_bytes or len(self.entries) >= self._max_records
+        if full != self.full:
+            self.full = full
+            self._on_change()

@@ -20,7 +20,6 @@ from .recovery import LogRecovery, Recovered
 from .session_log import Extent, SessionLog
 from .syncer import Syncer
 from .trouble import Trouble
-from .waiters import Waiters
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -41,17 +40,22 @@ class Engine:
         *,
         segment_bytes: int,
         sync_interval_s: float,
+        max_records: int,
+        max_bytes: int,
+        on_admission: Callable[[], None],
         on_broken: Callable[[SessionLog], None],
         on_cut: Callable[[Iterable[SessionLog]], None],
     ) -> None:
-        """See `FileStore`, `Writer` and `Cutter` for the arguments. Must be made in the loop that will use it."""
+        """See `FileStore`, `Writer` and `Cutter` for the arguments. Must be made in the loop that will use it.
+
+        `max_records`, `max_bytes`: of the backlog. `on_admission`: told when the store begins or ends to take records.
+        """
         loop = asyncio.get_running_loop()
         self.layout = Layout(root)
         self.lock = StoreLock(self.layout.lock)
         self.catalog = Catalog(self.layout.catalog)
-        self.backlog = Backlog()
-        self.trouble = Trouble(loop)
-        self.written = Waiters()
+        self.backlog = Backlog(max_records, max_bytes, on_admission)
+        self.trouble = Trouble(loop, on_admission)
         self.log = Log(disk, self.layout.log, segment_bytes)
         self._disk = disk
         self._write_thread = DiskThread("session-actor-write", loop)
@@ -64,7 +68,6 @@ class Engine:
             backlog=self.backlog,
             thread=self._write_thread,
             trouble=self.trouble,
-            waiters=self.written,
             on_broken=on_broken,
         )
         self.cutter = Cutter(
@@ -151,7 +154,7 @@ class Engine:
         """
         self.abandon()
         closed = StoreClosed("the store was closed before that")
-        self.written.fail(self.writer.not_durable("written", closed))
+        self.writer.waiters.fail(self.writer.not_durable("written", closed))
         self.syncer.waiters.fail(self.writer.not_durable("synced", closed))
         for thread in (self._write_thread, self._sync_thread, self._cut_thread, self.read_thread):
             thread.end()

@@ -9,6 +9,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Final
 
+from .batch import Backlog
 from .engine import Engine
 from .errors import (
     BacklogFull,
@@ -77,6 +78,9 @@ class FileStore:
         self._allow_network_fs = allow_network_fs
         self._disk: Disk = OsDisk() if disk is None else disk
         self._engine: Engine | None = None
+        self._backlog = Backlog(0, 0, self._note_admission)
+        self.admitted: tuple[Level, ...] = ()
+        """See `Store.admitted`."""
         self._accepting = False
         self._changing = False
         self._recovered = Recovered()
@@ -96,6 +100,9 @@ class FileStore:
             self._root,
             segment_bytes=self._segment_bytes,
             sync_interval_s=self._sync_interval_s,
+            max_records=self._backlog_records,
+            max_bytes=self._backlog_bytes,
+            on_admission=self._note_admission,
             on_broken=self._on_broken,
             on_cut=self._forget_idle,
         )
@@ -108,12 +115,15 @@ class FileStore:
             self._changing = False
         self._logs = self._recovered.logs
         self._engine = engine
+        self._backlog = engine.backlog
         self._accepting = True
+        self._note_admission()
         _open_stores.add(self)
 
     async def close(self) -> None:
         """See `Store.close`."""
         engine, self._accepting = self._engine, False
+        self._note_admission()
         if engine is None or self._changing:
             return
         self._changing = True
@@ -167,10 +177,8 @@ class FileStore:
         _end_lease(log)
         self._logs[log.session] = log
         self._token += 1
-        lease = Lease(log.session, log.birth, self._token)
-        lease.state = log
-        log.own(lease)
-        return lease
+        log.lease = Lease(log.session, log.birth, self._token, log)
+        return log.lease
 
     def _check_damage(self, log: SessionLog) -> None:
         """Raises the damage of the log that concerns, or may concern, a session."""
@@ -239,35 +247,38 @@ class FileStore:
             raise LevelUnreachable(level, LEVELS)
         if engine.trouble.since_us is not None:
             raise StoreDegraded(engine.trouble.last_error or "unknown error")
-        backlog = engine.backlog
-        waiting_bytes = backlog.weight_bytes + engine.syncer.unsynced_bytes
-        if waiting_bytes >= self._backlog_bytes or len(backlog.entries) >= self._backlog_records:
-            raise BacklogFull(len(backlog.entries), waiting_bytes)
+        if engine.backlog.full:
+            raise BacklogFull(len(engine.backlog.entries), engine.backlog.held_bytes)
+
+    def _note_admission(self) -> None:
+        """Something changed that decides what is admitted."""
+        engine = self._engine
+        refused = engine is None or not self._accepting or engine.trouble.degraded or engine.backlog.full
+        self.admitted = () if refused else LEVELS
 
     def append(  # noqa: PLR0917 - called for every change: keywords cost
         self, lease: Lease, seq: int, at_us: int, kind: str, data: object, weight: int
     ) -> int:
         """See `Store.append`."""
-        engine = self._engine
-        if not lease.live or engine is None:
+        if not lease.live:
             raise Fenced(lease.session)
-        if seq != lease.appended_seq + 1:
-            raise ValueError(f"record {seq} of {lease.session!r} must be number {lease.appended_seq + 1}")
         log: SessionLog = lease.state  # type: ignore[assignment]
-        lease.appended_seq = log.appended_seq = seq
+        if seq != log.appended_seq + 1:
+            raise ValueError(f"record {seq} of {lease.session!r} must be number {log.appended_seq + 1}")
+        log.appended_seq = seq
         if seq == 1:
             log.created_us = at_us
-        backlog = engine.backlog
+        backlog = self._backlog
         backlog.entries.append((log, seq, at_us, kind, data, weight))  # as Backlog.append, which would cost a call
-        backlog.weight_bytes += weight
-        backlog.appended_position += 1
-        if not engine.writer.armed:
-            engine.writer.arm()
-        return backlog.appended_position
+        backlog.held_bytes = held_bytes = backlog.held_bytes + weight
+        backlog.appended_position = position = backlog.appended_position + 1
+        if position >= backlog.attend_at or held_bytes >= backlog.max_bytes:
+            self._opened().writer.attend()
+        return position
 
     def reach(self, level: Level) -> None:
         """See `Store.reach`."""
-        engine = self._opened()
+        engine = self._engine or self._opened()
         if level == "written":
             engine.writer.reach()
         elif level == "synced":  # everybody who pushes in this turn of the loop comes into one write and one sync
@@ -277,12 +288,12 @@ class FileStore:
     @property
     def written_position(self) -> int:
         """See `Store.written_position`."""
-        return 0 if self._engine is None else self._engine.writer.written_position
+        return 0 if self._engine is None else self._engine.writer.waiters.position
 
     @property
     def synced_position(self) -> int:
         """See `Store.synced_position`."""
-        return 0 if self._engine is None else self._engine.syncer.synced_position
+        return 0 if self._engine is None else self._engine.syncer.waiters.position
 
     def when(self, level: Level, position: int, callback: Reached) -> None:
         """See `Store.when`."""
@@ -291,9 +302,9 @@ class FileStore:
     def _when(self, engine: Engine, level: Level, position: int, callback: Reached) -> None:
         if level not in LEVELS:
             raise LevelUnreachable(level, LEVELS)
-        if level == "written" and engine.writer.written_position < position:
-            engine.written.add(position, callback)
-        elif level == "synced" and engine.syncer.synced_position < position:
+        if level == "written" and engine.writer.waiters.position < position:
+            engine.writer.waiters.add(position, callback)
+        elif level == "synced" and engine.syncer.waiters.position < position:
             engine.syncer.waiters.add(position, callback)
         else:
             tell(callback, None)
@@ -327,10 +338,10 @@ class FileStore:
             return StoreHealth(appended_position=0, written_position=0, synced_position=0)
         return StoreHealth(
             appended_position=engine.backlog.appended_position,
-            written_position=engine.writer.written_position,
-            synced_position=engine.syncer.synced_position,
+            written_position=engine.writer.waiters.position,
+            synced_position=engine.syncer.waiters.position,
             backlog_records=len(engine.backlog.entries),
-            backlog_bytes=engine.backlog.weight_bytes,
+            backlog_bytes=engine.backlog.held_bytes - engine.syncer.unsynced_bytes,
             last_error=engine.trouble.last_error,
             degraded_since_us=engine.trouble.since_us,
             last_cut_us=engine.cutter.last_cut_us,
@@ -362,6 +373,9 @@ class FileStore:
     def abandon(self) -> None:
         """In a forked child: the store stays the parent's, and this copy of it is closed without touching anything."""
         engine, self._engine, self._accepting = self._engine, None, False
+        self._note_admission()
+        for log in self._logs.values():
+            _end_lease(log)
         if engine is not None:
             engine.abandon()
 

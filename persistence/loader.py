@@ -104,7 +104,11 @@ class Loader:
 
     def _places(self, log: SessionLog) -> _Places:
         segments = [*self._log.sealed, *([self._log.current] if self._log.current else [])]
-        found = [(segment, segment.data, segment.spans[log][:]) for segment in segments if log in segment.spans]
+        found = [
+            (segment, segment.data, written)
+            for segment in segments
+            if log in segment.spans and (written := segment.written_spans(log))
+        ]
         memory = [line for batch in self._writer.unwritten() for owner, _, line in batch.records if owner is log]
         ahead = log.ahead[1] if log.ahead is not None and log.ahead[0] is log.extent else None
         return _Places(log.extent, ahead, found, memory + self._queued(log))

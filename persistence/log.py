@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from typing import TYPE_CHECKING, Final
+from zlib import crc32
 
 from .batch import Batch, rebuild
 from .header import SegmentHeader, SegmentRef, encode_segment_header
@@ -116,8 +117,10 @@ class Log:
             segment = Segment(number, self.path(number), file, continues, header)
             rebuilt = rebuild(segment, batches)
             file.preallocate(max(self.segment_bytes, segment.end))
-            file.write(b"".join([header[0], *(batch.lines for batch in rebuilt)]), 0)
+            data = b"".join([header[0], *(batch.data for batch in rebuilt)])
+            file.write(data, 0)
             file.sync()
+            segment.note_synced(len(data), crc32(data))
             self._disk.rename(path, segment.path)
             self._disk.sync_dir(self.folder)
         except BaseException:

@@ -23,11 +23,12 @@ _BATCH: Final = 1000
 class _Kept:
     """The records of one birth of a session, as they were appended, and the lease on it."""
 
-    __slots__ = ("birth", "entries", "lease")
+    __slots__ = ("appended_seq", "birth", "entries", "lease", "synced_seq", "written_seq")
 
     def __init__(self) -> None:
         self.birth = new_birth()
         self.entries: list[tuple[int, int, str, object]] = []
+        self.appended_seq = self.written_seq = self.synced_seq = 0
         self.lease: Lease | None = None
 
     def end_lease(self) -> None:
@@ -44,7 +45,8 @@ class MemoryStore:
 
     def __init__(self) -> None:
         """Empty, and not yet open."""
-        self._open = False
+        self.admitted: tuple[Level, ...] = ()
+        """See `Store.admitted`."""
         self._sessions: dict[str, _Kept] = {}
         self._deleted: set[str] = set()
         self._tokens = 0
@@ -62,13 +64,13 @@ class MemoryStore:
 
     async def open(self) -> None:
         """Make it usable. Raises `StoreLocked` when it is open."""
-        if self._open:
+        if self.admitted:
             raise StoreLocked("memory", None, "this store is open already")
-        self._open = True
+        self.admitted = _REACHABLE
 
     async def close(self) -> None:
         """End all leases; again: no effect."""
-        self._open = False
+        self.admitted = ()
         for kept in self._sessions.values():
             kept.end_lease()
 
@@ -88,8 +90,7 @@ class MemoryStore:
                 kept = self._sessions[session] = _Kept()
         kept.end_lease()
         self._tokens += 1
-        kept.lease = Lease(session, kept.birth, self._tokens, appended_seq=len(kept.entries))
-        kept.lease.state = kept
+        kept.lease = Lease(session, kept.birth, self._tokens, kept)
         return kept.lease
 
     async def load(self, lease: Lease) -> LoadedSession:
@@ -121,10 +122,10 @@ class MemoryStore:
     ) -> int:
         """As `Store.append`; `weight` does not matter here."""
         kept = self._kept(lease)
-        if seq != lease.appended_seq + 1:
-            raise ValueError(f"record {seq} cannot follow record {lease.appended_seq}")
+        if seq != kept.appended_seq + 1:
+            raise ValueError(f"record {seq} cannot follow record {kept.appended_seq}")
         kept.entries.append((seq, at_us, kind, data))
-        lease.appended_seq = seq
+        kept.appended_seq = seq
         self._position += 1
         return self._position
 
@@ -169,7 +170,7 @@ class MemoryStore:
         return StoreHealth(self._position, 0, 0)
 
     def _require_open(self) -> None:
-        if not self._open:
+        if not self.admitted:
             raise StoreClosed("the memory store is not open: open it first")
 
     def _kept(self, lease: Lease) -> _Kept:

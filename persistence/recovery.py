@@ -210,7 +210,7 @@ class LogRecovery:
         if self._held <= HELD_BYTES:
             segment.data = data
         else:
-            segment.crc = segment.synced_crc = await self._thread.run(lambda: crc32(memoryview(data)[: scan.end]))
+            segment.crc = await self._thread.run(lambda: crc32(memoryview(data)[: scan.end]))
         scan.data = b""
         self._log.sealed.append(segment)
 

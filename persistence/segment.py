@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from .record import log_head
+
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Callable
 
     from .header import SegmentRef
@@ -22,8 +24,9 @@ class Segment:
 
     `continues`: the segment and offset that it takes over from; None for the first of all.
     `end`: up to here lines were made for it. `written`, `synced`: up to here they are with the operating system and on
-    the disk. `crc`: CRC-32 of the bytes up to `written`; `synced_crc`: of those up to `synced`. `last_sum`: sum of the
-    last line that was made. `spans`: for each session with records here, start and end of each record.
+    the disk. `head`: what lines start with now. `crc`: CRC-32 of the bytes up to `synced`, of the header while nothing
+    is. `last_sum`: sum of the last line that was made. `spans`: for each session with records here, start and end of
+    each record, made and perhaps not yet written.
     `marked`: up to here a later line of the segment shows that it was synced. `data`: its bytes, when they were
     read and checked when the store was opened; `crc` is then not known.
     `damaged`: bytes that were synced cannot be read; such a segment is never removed.
@@ -36,13 +39,13 @@ class Segment:
         "data",
         "end",
         "file",
+        "head",
         "last_sum",
         "marked",
         "number",
         "path",
         "spans",
         "synced",
-        "synced_crc",
         "written",
     )
 
@@ -56,17 +59,40 @@ class Segment:
         self.continues = continues
         self.end = self.written = len(header[0])
         self.synced = self.marked = 0
+        self.head = log_head(0)
         self.crc = crc32(header[0])
-        self.synced_crc = 0
         self.last_sum = header[1].encode()
         self.data: bytes | None = None
         self.damaged = False
         self.spans: dict[SessionLog, array[int]] = {}
 
+    @property
+    def writable(self) -> DiskFile:
+        """The open file."""
+        if self.file is None:
+            raise RuntimeError(f"{self.path} is closed: nothing can be written to it")
+        return self.file
+
+    def add_span(self, log: SessionLog, begin: int, end: int) -> None:
+        """A record of a session lies there."""
+        places = self.spans.get(log)
+        if places is None:
+            places = self.spans[log] = array("Q")
+        places.append(begin)
+        places.append(end)
+
+    def written_spans(self, log: SessionLog) -> array[int]:
+        """Where the written records of a session that has records here begin and end."""
+        spans = self.spans[log]
+        return spans[: bisect_left(spans, self.written)]
+
+    def note_synced(self, size: int, crc: int) -> None:
+        """The first `size` bytes, whose CRC-32 is `crc`, are on the disk."""
+        self.synced, self.crc, self.head = size, crc, log_head(size)
+
     def cut_to_synced(self) -> None:
         """Forget what lies beyond the synced part: another segment took it over."""
         self.end = self.written = self.synced
-        self.crc = self.synced_crc
         for log, spans in list(self.spans.items()):
             del spans[bisect_left(spans, self.synced) :]
             if not spans:

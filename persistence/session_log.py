@@ -70,11 +70,6 @@ class SessionLog:
         self.damage: Exception | None = None
         """Why its records cannot be trusted; loading it raises this."""
 
-    def own(self, lease: Lease) -> None:
-        """Let `lease` show how far the records are."""
-        self.lease = lease
-        lease.appended_seq, lease.written_seq, lease.synced_seq = self.appended_seq, self.written_seq, self.synced_seq
-
     @property
     def exists(self) -> bool:
         """Whether it has a record and was not deleted."""

@@ -20,30 +20,45 @@ LEVELS: Final[tuple[Level, ...]] = ("async", "written", "synced")
 """The levels, weakest first."""
 
 
+class Progress(Protocol):
+    """How far a session is: its newest record at each level, 0 when there is none."""
+
+    appended_seq: int
+    written_seq: int
+    synced_seq: int
+
+
 class Lease:
     """The right to append to one session, as `Store.acquire` gave it. Only its store changes it.
 
     `session`, `birth`: which session, and which creation of its id. `token`: larger for every later lease of the store.
-    `appended_seq`, `written_seq`, `synced_seq`: the newest record of this session at each level, 0 when there is none.
-    `live`: False once it is over (`Fenced`). `state`: the store's own.
+    `live`: False once it is over (`Fenced`). `state`: what the store itself knows of the session.
     """
 
-    __slots__ = (
-        "__weakref__", "appended_seq", "birth", "live", "session", "state", "synced_seq", "token", "written_seq"
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "birth", "live", "session", "state", "token")
 
-    def __init__(
-        self, session: str, birth: str, token: int, *, appended_seq: int = 0, written_seq: int = 0, synced_seq: int = 0
-    ) -> None:
-        """The three numbers: what the store already holds of the session."""
+    def __init__(self, session: str, birth: str, token: int, state: Progress) -> None:
+        """`state` is kept by the store; the lease shows how far the session is from it."""
         self.session = session
         self.birth = birth
         self.token = token
-        self.appended_seq = appended_seq
-        self.written_seq = written_seq
-        self.synced_seq = synced_seq
+        self.state = state
         self.live = True
-        self.state: object = None
+
+    @property
+    def appended_seq(self) -> int:
+        """The newest record of the session."""
+        return self.state.appended_seq
+
+    @property
+    def written_seq(self) -> int:
+        """The newest record that the operating system has."""
+        return self.state.written_seq
+
+    @property
+    def synced_seq(self) -> int:
+        """The newest record that the disk has."""
+        return self.state.synced_seq
 
     def __repr__(self) -> str:
         """Id, birth and numbers."""
@@ -127,6 +142,16 @@ Reached = Callable[[BaseException | None], None]
 
 class Store(Protocol):
     """Where sessions are kept. All methods are called on one event loop, in one thread."""
+
+    admitted: tuple[Level, ...]
+    """The levels that `admit` would let pass right now, so that a caller need ask `admit` for no other:
+
+        if level not in store.admitted:
+            store.admit(level)
+
+    Empty as long as the store is not open, is degraded, or its backlog is full. A tuple, which takes any question: a
+    set would raise TypeError for what is not even hashable.
+    """
 
     async def open(self) -> None:
         """Take the lock and read what is there.

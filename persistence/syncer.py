@@ -10,16 +10,18 @@ the last synced byte, from memory.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from itertools import groupby
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
 
-from .batch import Batch
-from .waiters import Waiters
+from .waiters import SLICE_S, Waiters
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from .batch import Backlog
+    from .batch import Backlog, Batch
     from .disk_thread import DiskThread
     from .log import Log
     from .segment import Segment
@@ -28,10 +30,17 @@ if TYPE_CHECKING:
     from .writer import Writer
 
 UNSYNCED_BYTES: Final = 8 * 1024 * 1024
-SETTLE_RECORDS: Final = 128
 MERGED_BYTES: Final = 32 * 1024
-"""Small batches are kept as one up to this size."""
+"""Batches that were written one by one on the loop are kept as one up to this size."""
 IDLE_S: Final = 1.0
+
+
+class Synced(NamedTuple):
+    """How much of a segment is synced now, and the CRC-32 of that."""
+
+    segment: Segment
+    size_bytes: int
+    crc: int
 
 
 class Syncer:
@@ -51,9 +60,12 @@ class Syncer:
         on_sealed: Callable[[], None],
     ) -> None:
         """`interval_s`: the longest that a record stays unsynced. `on_sealed`: told when segments can be cut."""
-        self.synced_position = 0
-        self.waiters = Waiters()
+        self.waiters = Waiters(loop)
         """Of level `synced`."""
+        self.growing: Batch | None = None
+        """The newest batch, while a record may be written behind it at once; None while anything else goes on."""
+        self.grows_to = 0
+        """Offset in its segment at which nothing may be added to it any more."""
         self._loop = loop
         self._disk = disk
         self._log = log
@@ -72,7 +84,7 @@ class Syncer:
         """Synced; whoever waits for them is not yet told."""
         self._running = False
         self._taking_over = False
-        self._goal = 0
+        self.goal = 0
         """A sync is wanted once everything up to this position is written; 0: no sync is wanted."""
         self._planned = False
         self._interval: asyncio.TimerHandle | None = None
@@ -84,20 +96,23 @@ class Syncer:
 
     # --- when to sync -------------------------------------------------------------------------------------------------
 
-    def growing(self, segment: Segment, position: int) -> Batch:
-        """Where lines for `segment` that are written at once belong: the newest batch, or a new one from `position`."""
-        last = self._unsynced[-1] if self._unsynced else None
-        if last is not None and last.segment is segment and last.size < MERGED_BYTES:
-            return last
-        return Batch(segment, position)
-
-    def note(self, batch: Batch, size: int) -> None:
-        """`size` bytes more of `batch` are written."""
-        if not self._unsynced or self._unsynced[-1] is not batch:
+    def note(self, batch: Batch, *, may_grow: bool) -> None:
+        """A batch is written. `may_grow`: small ones are kept as one."""
+        growing, backlog = self.growing, self._backlog
+        self.unsynced_bytes += batch.size
+        backlog.held_bytes += batch.size
+        if growing is not None and growing.segment is batch.segment and batch.start < self.grows_to:
+            growing.absorb(batch)
+        else:
             self._unsynced.append(batch)
-        self.unsynced_bytes += size
-        if self._goal:
-            self._plan()
+            growing = batch
+        self.growing = growing if may_grow else None
+        half, full = self._log.segment_bytes // 2, self._log.segment_bytes  # at half the writer wants a spare segment
+        self.grows_to = min(growing.start + MERGED_BYTES, half if batch.segment.end < half else full)
+        if backlog.full or backlog.held_bytes >= backlog.max_bytes:
+            backlog.check()
+        if self.goal:
+            self.plan()
         elif self.unsynced_bytes >= UNSYNCED_BYTES:
             self.want()
         elif self._interval is None and self._writer.active:
@@ -108,11 +123,12 @@ class Syncer:
 
         Not at once, so that everybody who was woken by the last sync and pushes again comes into the same one.
         """
-        if not self._goal:
-            self._goal = -1
-        self._plan()
+        if not self.goal:
+            self.goal = -1
+        self.plan()
 
-    def _plan(self) -> None:
+    def plan(self) -> None:
+        """Look at the end of this turn of the loop whether to sync."""
         if not self._planned and not self._running and not self._taking_over:
             self._planned = True
             self._loop.call_soon(self._begin)
@@ -121,12 +137,12 @@ class Syncer:
         self._planned = False
         if self._running or self._taking_over:
             return
-        if self._goal == -1:
-            self._goal = self._backlog.appended_position
+        if self.goal == -1:
+            self.goal = self._backlog.appended_position
         if not self._unsynced:
-            self._goal = 0 if self._writer.written_position >= self._backlog.appended_position else self._goal
-        elif self._writer.written_position >= self._goal or self.unsynced_bytes >= UNSYNCED_BYTES:
-            self._goal = 0
+            self.goal = 0 if self._writer.written_position >= self._backlog.appended_position else self.goal
+        elif self._writer.written_position >= self.goal or self.unsynced_bytes >= UNSYNCED_BYTES:
+            self.goal = 0
             self._sync()
 
     def _interval_over(self) -> None:
@@ -156,51 +172,55 @@ class Syncer:
 
     def _sync(self) -> None:
         self._running = True
-        self._in_sync = list(self._unsynced)
+        batches = self._in_sync = list(self._unsynced)
         self._unsynced.clear()
-        segments = list(dict.fromkeys(batch.segment for batch in self._in_sync))
-        marks = [(segment, segment.written, segment.crc) for segment in segments]
+        self.growing = None
         names = self._log.folder if self._log.names_to_sync else None
         self._log.names_to_sync = False
 
-        def job() -> None:
-            for segment in segments:
-                if segment.file is not None:
-                    segment.file.sync()
+        def job() -> list[Synced]:
+            found = [_sync_segment(list(group)) for _, group in groupby(batches, lambda batch: batch.segment)]
             if names is not None:
                 self._disk.sync_dir(names)
+            return found
 
-        self._thread.submit(job, lambda _, error: self._on_synced(marks, error))
+        self._thread.submit(job, self._on_synced)
 
-    def _on_synced(self, marks: list[tuple[Segment, int, int]], error: BaseException | None) -> None:
+    def _on_synced(self, found: list[Synced] | None, error: BaseException | None) -> None:
         self._running = False
-        if error is not None:
-            self._poisoned(error)
+        if found is None:
+            self._poisoned(error or RuntimeError("a sync ended without a result"))
             return
-        for segment, written, crc in marks:
-            segment.synced, segment.synced_crc = written, crc
-        self.unsynced_bytes -= sum(batch.size for batch in self._in_sync)
+        for segment, size, crc in found:
+            segment.note_synced(size, crc)
+        self._release_bytes(self._in_sync)
         self._settling.extend(self._in_sync)
         self._in_sync = []
         self._settle()
         if self._log.sealed:
             self._on_sealed()
-        if self._goal or self.waiters:
+        if self.goal or self.waiters:
             self.want()
         elif self._unsynced and self._interval is None and self._writer.active:
             self._interval = self._loop.call_later(self._interval_s, self._interval_over)
         self._plan_watermark()
 
-    def _settle(self) -> None:
-        """Tell who waits, a bounded number a turn of the loop."""
-        budget = SETTLE_RECORDS
-        while self._settling and budget > 0:
+    def _release_bytes(self, batches: list[Batch]) -> None:
+        """Batches are synced: they need not be kept in memory."""
+        size = sum(batch.size for batch in batches)
+        self.unsynced_bytes -= size
+        self._backlog.held_bytes -= size
+        if self._backlog.full:
+            self._backlog.check()
+
+    def _settle(self, slice_s: float = SLICE_S) -> None:
+        """Tell the sessions and who waits what is synced, for a short time a turn of the loop."""
+        self._writer.waiters.finish()
+        until_s = perf_counter() + slice_s
+        while self._settling and perf_counter() < until_s:
             batch = self._settling.popleft()
-            budget -= len(batch.seqs) + 1
             batch.note_synced()
-            self.synced_position = max(self.synced_position, batch.last)
-            if self.waiters:
-                self.waiters.reached(self.synced_position)
+            self.waiters.reached(batch.last)
         if self._settling:
             self._loop.call_soon(self._settle)
 
@@ -210,8 +230,8 @@ class Syncer:
         """Acknowledge nothing, and let a new segment take over at the last synced byte."""
         self._taking_over = True
         self._log.names_to_sync = True
-        while self._settling:
-            self._settle()
+        self._settle(float("inf"))
+        self.growing = None
         self.waiters.fail(self._writer.not_durable("synced", error))
         self._trouble.note(error)
         self._writer.pause(lambda: self._take_over(error))
@@ -234,8 +254,8 @@ class Syncer:
         void = self._log.adopt(segment, oldest)
         self._thread.submit(lambda: self._log.remove(void), self._on_removed)
         for batch in batches:
-            batch.note_written(batch.lines)
-        segment.synced, segment.synced_crc = segment.written, segment.crc
+            batch.note_written()
+        self._backlog.held_bytes -= self.unsynced_bytes
         self._in_sync, self.unsynced_bytes = [], 0
         self._unsynced.clear()
         self._settling.extend(batches)
@@ -261,3 +281,13 @@ class Syncer:
             self._writer.write_watermark()
         else:
             self._plan_watermark()
+
+
+def _sync_segment(batches: list[Batch]) -> Synced:
+    """Sync the file of `batches`, which follow what is synced of it. Blocks; long sums leave the interpreter free."""
+    segment, last = batches[0].segment, batches[-1]
+    segment.writable.sync()
+    crc = segment.crc
+    for batch in batches:
+        crc = crc32(batch.data, crc)
+    return Synced(segment, last.start + last.size, crc)

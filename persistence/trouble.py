@@ -16,15 +16,16 @@ LAST_RETRY_S: Final = 5.0
 class Trouble:
     """Degraded or not. One action at a time is tried again, with doubling delays, until something succeeds."""
 
-    __slots__ = ("_again", "_closed", "_delay_s", "_handle", "_loop", "last_error", "since_us")
+    __slots__ = ("_again", "_closed", "_delay_s", "_handle", "_loop", "_on_change", "last_error", "since_us")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """All is well."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_change: Callable[[], None]) -> None:
+        """All is well. `on_change`: told when it becomes degraded, and when it is not any more."""
         self.last_error: str | None = None
         """The last error of the disk; it stays when the disk works again."""
         self.since_us: int | None = None
         """Since when the store is degraded, microseconds since the epoch; None: it is not."""
         self._loop = loop
+        self._on_change = on_change
         self._delay_s = FIRST_RETRY_S
         self._closed = False
         self._again: Callable[[], None] | None = None
@@ -44,6 +45,7 @@ class Trouble:
         self.note(error)
         if self.since_us is None:
             self.since_us = time.time_ns() // 1000
+            self._on_change()
 
     def fail(self, error: BaseException, again: Callable[[], None]) -> None:
         """The disk failed: be degraded, and call `again` after a delay or at `retry_now`."""
@@ -64,7 +66,9 @@ class Trouble:
 
     def clear(self) -> None:
         """Records are written again."""
-        self.since_us = None
+        changed, self.since_us = self.since_us is not None, None
+        if changed:
+            self._on_change()
         self._delay_s = FIRST_RETRY_S
         self._again = None
         self._cancel()

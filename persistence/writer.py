@@ -7,31 +7,33 @@ the next lines are made. A batch that could not be written stays first and is wr
 
 from __future__ import annotations
 
-from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from .batch import Batch
 from .errors import NotDurable
+from .record import SUFFIX_BYTES, encode_logged
+from .values import encode_record_data
+from .waiters import SLICE_S, Waiters
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from .batch import Backlog, Entry
+    from .batch import Backlog, Refused
     from .disk_thread import DiskThread
     from .log import Log
     from .segment import Segment
     from .session_log import SessionLog
     from .syncer import Syncer
     from .trouble import Trouble
-    from .waiters import Waiters
 
 INLINE_RECORDS: Final = 32
 INLINE_BYTES: Final = 64 * 1024
-TURN_RECORDS: Final = 64
-TURN_BYTES: Final = 64 * 1024
-BATCH_RECORDS: Final = 256
-BATCH_BYTES: Final = 256 * 1024
+STEP_RECORDS: Final = 16
+"""Between two looks at the clock."""
+STEP_BYTES: Final = 64 * 1024
+BATCH_BYTES: Final = 512 * 1024
 BURST_DELAY_S: Final = 0.001
 
 
@@ -46,13 +48,11 @@ class Writer:
         backlog: Backlog,
         thread: DiskThread,
         trouble: Trouble,
-        waiters: Waiters,
         on_broken: Callable[[SessionLog], None],
     ) -> None:
-        """`waiters`: of level `written`. `on_broken(session)`: told when a record of it cannot be encoded."""
-        self.written_position = 0
-        self.armed = False
-        """A background turn is planned for what was appended last."""
+        """`on_broken(session)`: told when a record of it cannot be encoded."""
+        self.waiters = Waiters(loop)
+        """Of level `written`."""
         self.active = False
         """Somebody runs `run`."""
         self._loop = loop
@@ -60,7 +60,6 @@ class Writer:
         self._backlog = backlog
         self._thread = thread
         self._trouble = trouble
-        self._waiters = waiters
         self._on_broken = on_broken
         self._syncer: Syncer
         self._open: Batch | None = None
@@ -75,8 +74,13 @@ class Writer:
         self._spare_asked = False
         self._spare_refused = False
         """There was no room for it: it is asked for again when it cannot be done without."""
-        self._turn_planned = False
+        self._turn_planned = self._burst_planned = False
         self._crashed: asyncio.Future[None] | None = None
+
+    @property
+    def written_position(self) -> int:
+        """The operating system has everything up to this position, whether or not who waits was told."""
+        return self.waiters.goal
 
     def connect(self, syncer: Syncer) -> None:
         """Tell `syncer` what is written from now on."""
@@ -91,6 +95,7 @@ class Writer:
         """
         self._crashed = self._loop.create_future()
         self.active = True
+        self._backlog.attend_at = 0
         self._syncer.start_timers()
         self.wake()
         try:
@@ -103,15 +108,18 @@ class Writer:
         """Write nothing any more, whatever happens."""
         self.active = False
         self._stopped = True
+        self._syncer.growing = None
 
-    def arm(self) -> None:
+    def attend(self) -> None:
         """Something was appended that nobody waits for: write it within a millisecond or two, with what follows."""
-        if self.active:
-            self.armed = True
+        if self.active and not self._burst_planned:
+            self._burst_planned = True
             self._loop.call_later(BURST_DELAY_S, self._burst)
+        self._backlog.attend()
 
     def _burst(self) -> None:
-        self.armed = False
+        self._burst_planned = False
+        self._backlog.attend_at = 0
         self._turn()
 
     def wake(self) -> None:
@@ -130,7 +138,53 @@ class Writer:
             self._crashed.set_exception(error)
 
     def reach(self) -> None:
-        """Somebody waits: write now if the queue is short and no write is in flight, else wake up."""
+        """Somebody waits: write now if the queue is short and no write is in flight, else wake up.
+
+        One record alone behind others that were written so is the case that counts: a reply waits for it. It is written
+        out here, without helpers, since the calls would take longer than the write. Whatever is unusual takes steps.
+        """
+        backlog, syncer, waiters = self._backlog, self._syncer, self.waiters
+        batch, entries, position = syncer.growing, backlog.entries, backlog.appended_position
+        if batch is None or len(entries) != 1 or batch.segment.end >= syncer.grows_to:
+            self._reach_by_steps()
+            return
+        log, seq, at_us, kind, data, weight = entries[0]
+        segment = batch.segment
+        file, start, spans = segment.file, segment.end, segment.spans.get(log)
+        if weight > INLINE_BYTES or position <= log.broken_until or file is None or spans is None:
+            self._reach_by_steps()
+            return
+        try:
+            line, line_sum, length, record_sum = encode_logged(
+                segment.head, segment.last_sum, log.owner, seq, at_us, kind, encode_record_data(data), log.tail_sum
+            )
+            file.write(line, start)
+        except Exception:  # noqa: BLE001  the next step meets it again, and says what it is
+            self._reach_by_steps()
+            return
+        entries.popleft()
+        size = len(line)
+        segment.last_sum, log.tail_sum, log.written_seq = line_sum, record_sum, seq
+        segment.end = segment.written = start + size
+        spans.append(start + size - SUFFIX_BYTES - length)
+        spans.append(start + size - SUFFIX_BYTES)
+        batch.lines.append(line)
+        batch.logs.append(log)
+        batch.seqs.append(seq)
+        batch.size += size
+        batch.last = waiters.goal = position
+        syncer.unsynced_bytes += size
+        backlog.held_bytes += size - weight
+        if syncer.goal:
+            syncer.plan()
+        if backlog.full:
+            backlog.check()
+        if waiters.queue:
+            waiters.reached(position)
+        else:
+            waiters.position = position
+
+    def _reach_by_steps(self) -> None:
         if self._in_flight is None and len(self._backlog.entries) <= INLINE_RECORDS:
             self.step()
         else:
@@ -144,7 +198,8 @@ class Writer:
             return
         backlog = self._backlog
         idle = self._in_flight is None and self._open is None
-        if idle and len(backlog.entries) <= INLINE_RECORDS and backlog.weight_bytes <= INLINE_BYTES:
+        weight = backlog.held_bytes - self._syncer.unsynced_bytes
+        if idle and len(backlog.entries) <= INLINE_RECORDS and weight <= INLINE_BYTES:
             self._write_inline()
             return
         more = self._make_lines()
@@ -156,16 +211,15 @@ class Writer:
             self.wake()
 
     def _write_inline(self) -> None:
-        if not self._backlog.entries:
-            return
-        segment = self._segment()
+        """Write a short queue here and now."""
+        backlog = self._backlog
+        segment = self._segment() if backlog.entries else None
         if segment is None:
             return
-        batch = self._syncer.growing(segment, self._backlog.next_position)
-        first = self._backlog.next_position
-        self._fill(batch, INLINE_RECORDS)
-        self._write(batch, first)
-        if self._backlog.entries:
+        batch = Batch(segment, backlog.next_position)
+        refused = batch.take(backlog, INLINE_RECORDS, min(self._log.segment_bytes, segment.end + STEP_BYTES))
+        self._write(batch, refused)
+        if backlog.entries:
             self.wake()
 
     def write_watermark(self) -> None:
@@ -173,53 +227,40 @@ class Writer:
         segment = self._log.current
         quiet = not (self._stopped or self._backlog.entries or self._in_flight or self._open)
         if quiet and segment is not None and segment.synced == segment.written != segment.marked:
-            first = self._backlog.next_position
-            batch = Batch(segment, first)
+            batch = Batch(segment, self._backlog.next_position)
             batch.add_watermark()
             segment.marked = segment.end
-            self._write(batch, first)
+            self._syncer.growing = None
+            self._write(batch, [])
+            self._syncer.growing = None
 
     def _make_lines(self) -> bool:
-        """Add lines to the open batch; returns whether there are more to make at once."""
-        entries = self._backlog.entries
-        if not entries:
-            return False
-        if self._open is None:
-            segment = self._segment()
-            if segment is None:
+        """Add lines to the open batch, as many as a turn of the loop may take; returns whether there are more."""
+        backlog, until_s = self._backlog, perf_counter() + SLICE_S
+        while backlog.entries and perf_counter() < until_s:
+            if self._open is None:
+                segment = self._segment()
+                if segment is None:
+                    return False
+                self._open = Batch(segment, backlog.next_position)
+                self._syncer.growing = None
+            batch = self._open
+            if batch.size >= BATCH_BYTES or batch.segment.end >= self._log.segment_bytes:
                 return False
-            self._open = Batch(segment, self._backlog.next_position)
-        if not self._is_full(self._open):
-            self._fill(self._open, TURN_RECORDS)
-        return bool(entries) and not self._is_full(self._open)
+            refused = batch.take(backlog, STEP_RECORDS, min(self._log.segment_bytes, batch.segment.end + STEP_BYTES))
+            self._refuse(refused)
+        return bool(backlog.entries)
 
-    def _is_full(self, batch: Batch) -> bool:
-        too_long = batch.size >= BATCH_BYTES or batch.last - batch.first + 1 >= BATCH_RECORDS
-        return too_long or batch.segment.end >= self._log.segment_bytes
-
-    def _fill(self, batch: Batch, limit: int) -> None:
-        """Make lines of up to `limit` entries and about `TURN_BYTES`."""
-        entries, segment = self._backlog.entries, batch.segment
-        full = min(self._log.segment_bytes, segment.end + TURN_BYTES)
-        while entries and limit and segment.end < full:
-            entry = entries.popleft()
-            self._backlog.weight_bytes -= entry[5]
-            limit -= 1
-            try:
-                batch.add_entry(entry)
-            except Exception as error:  # noqa: BLE001  whatever it is concerns this session alone
-                self._refuse(entry, batch.last, error)
-
-    def _refuse(self, entry: Entry, position: int, error: Exception) -> None:
-        """A record cannot be stored: its session ends before it, all others go on."""
-        log, seq = entry[0], entry[1]
-        if position > log.broken_until:
-            log.broken_until = self._backlog.appended_position
-            log.appended_seq = seq - 1
-            self._on_broken(log)
-        why = f"it cannot be encoded: {type(error).__name__}"
-        self._waiters.fail_at(position, NotDurable(seq, "written", why))
-        self._syncer.waiters.fail_at(position, NotDurable(seq, "synced", why))
+    def _refuse(self, refused: list[Refused]) -> None:
+        """Records cannot be stored: their session ends before the first of them, all others go on."""
+        for (log, seq, *_), position, error in refused:
+            why = "a record before it cannot be encoded"
+            if error is not None:
+                log.appended_seq = seq - 1
+                self._on_broken(log)
+                why = f"it cannot be encoded: {type(error).__name__}"
+            self.waiters.fail_at(position, NotDurable(seq, "written", why))
+            self._syncer.waiters.fail_at(position, NotDurable(seq, "synced", why))
 
     # --- segments -----------------------------------------------------------------------------------------------------
 
@@ -258,25 +299,25 @@ class Writer:
 
     # --- system calls -------------------------------------------------------------------------------------------------
 
-    def _write(self, batch: Batch, first: int) -> None:
-        """Write on the loop what was added to `batch` from position `first` on."""
-        lines = batch.unwritten_lines
+    def _write(self, batch: Batch, refused: list[Refused]) -> None:
+        """Write on the loop. `refused`: what was to be among the lines."""
         try:
-            batch.file.write(lines, batch.start + batch.written_size)
+            batch.segment.writable.write(batch.data, batch.start)
         except OSError as error:
-            self._in_flight = batch.split(first)
+            self._in_flight = batch
+            self._refuse(refused)
             self._fail(error, self._write_again)
         else:
-            self._note(batch, lines)
+            self._note(batch, refused, here=True)
 
     def _submit(self, batch: Batch) -> None:
         """Write in the thread."""
         self._in_flight = batch
         self._busy = True
-        file, lines, start = batch.file, batch.lines, batch.start
-        self._thread.submit(lambda: file.write(lines, start), partial(self._on_written, lines))
+        file, start = batch.segment.writable, batch.start
+        self._thread.submit(lambda: file.write(batch.data, start), self._on_written)
 
-    def _on_written(self, lines: bytes, _: None, error: BaseException | None) -> None:
+    def _on_written(self, _: None, error: BaseException | None) -> None:
         self._busy = False
         batch = self._in_flight
         if self._when_quiet is not None:
@@ -286,27 +327,28 @@ class Writer:
             self._fail(error, self._write_again)
         elif batch is not None:
             self._in_flight = None
-            self._note(batch, lines)
+            self._note(batch, [], here=False)
             self._turn()
 
     def _write_again(self) -> None:
         if self._in_flight is not None:
             self._submit(self._in_flight)
 
-    def _note(self, batch: Batch, lines: bytes) -> None:
-        batch.note_written(lines)
-        self.written_position = batch.last
+    def _note(self, batch: Batch, refused: list[Refused], *, here: bool) -> None:
+        """A batch is written; `here`: on the loop, so that more may be added to it."""
+        batch.note_written()
         if self._trouble.since_us is not None:
             self._trouble.clear()
-        self._syncer.note(batch, len(lines))
-        if self._waiters:
-            self._waiters.reached(batch.last)
+        self._syncer.note(batch, may_grow=here)
+        self._refuse(refused)
+        self.waiters.reached(batch.last)
 
     # --- trouble ------------------------------------------------------------------------------------------------------
 
     def _fail(self, error: BaseException, again: Callable[[], None]) -> None:
         """The disk took nothing: whoever waits is told, the records stay, and it is tried again."""
         self._stopped = True
+        self._syncer.growing = None
 
         def go_on() -> None:
             self._stopped = False
@@ -314,7 +356,7 @@ class Writer:
 
         self._trouble.fail(error, go_on)
         first = self.written_position + 1
-        self._waiters.fail(self.not_durable("written", error), first)
+        self.waiters.fail(self.not_durable("written", error), first)
         self._syncer.waiters.fail(self.not_durable("synced", error), first)
 
     def not_durable(self, level: str, error: BaseException) -> Callable[[int], NotDurable]:
@@ -336,6 +378,7 @@ class Writer:
     def pause(self, when_quiet: Callable[[], None]) -> None:
         """Write nothing until `resume`; calls `when_quiet` as soon as no write runs in the thread."""
         self._stopped = True
+        self._syncer.growing = None
         self._trouble.forget()
         if self._busy:
             self._when_quiet = when_quiet
@@ -346,6 +389,5 @@ class Writer:
         """Go on after `written_position`: another segment holds all up to there, what `unwritten` gave included."""
         self._in_flight = self._open = None
         self._stopped = False
-        self.written_position = written_position
-        self._waiters.reached(written_position)
+        self.waiters.reached(written_position)
         self.wake()

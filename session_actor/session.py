@@ -170,10 +170,12 @@ class SessionServer(GenServer):
     def change(self, command: Command) -> Any:
         """One change in one step: admit, decide, apply, append; the reply leaves when its level is reached."""
         level: Any = command.durability or self._level  # the store says whether it knows the word
-        try:
-            self._store.admit(level)
-        except PersistenceError as error:
-            raise translate(error) from None
+        store = self._store
+        if level not in store.admitted:
+            try:
+                store.admit(level)
+            except PersistenceError as error:
+                raise translate(error) from None
         decision = decide(self._state, command)
         if type(decision) is Repeat:
             reply = decision.reply

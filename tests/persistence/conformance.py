@@ -149,6 +149,20 @@ class StoreConformance(SessionsConformance):
             ] == lease.appended_seq
         assert lease.synced_seq <= lease.written_seq <= lease.appended_seq
 
+    async def test_what_the_store_admits_is_told_without_asking(self, store):
+        def refused(level: object) -> bool:
+            try:
+                store.admit(level)
+            except (LevelUnreachable, StoreClosed):
+                return True
+            return False
+
+        for level in (*LEVELS, "unheard of", ["not", "hashable"]):
+            assert (level not in store.admitted) == refused(level)
+        await store.close()
+        assert store.admitted == ()
+        assert refused("async")
+
     async def test_whoever_waits_for_a_level_is_told_once_in_the_order_of_positions_and_on_the_loop(self, store):
         lease = await store.acquire("user-42", create=True)
         told: list[tuple[Level, int, BaseException | None, int]] = []

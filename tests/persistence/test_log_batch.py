@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from zlib import crc32
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from session_actor.persistence import ValueNotStorable
-from session_actor.persistence.batch import Batch, rebuild
+from session_actor.persistence.batch import Backlog, Batch, rebuild
 from session_actor.persistence.header import SegmentHeader, encode_segment_header
 from session_actor.persistence.record import (
     decode_log_lines,
@@ -17,12 +14,13 @@ from session_actor.persistence.record import (
     encode_logged,
     encode_owner,
     encode_record,
+    log_head,
+    record_in,
 )
 from session_actor.persistence.segment import Segment
 from session_actor.persistence.session_log import SessionLog
 from session_actor.persistence.values import dumps
 
-HEADER_CRC = crc32(encode_segment_header(SegmentHeader(1))[0])
 sums = st.text(alphabet="0123456789abcdef", min_size=8, max_size=8)
 
 
@@ -42,62 +40,81 @@ def test_the_quick_encoder_makes_the_bytes_of_the_plain_ones(*, synced, sums, se
     owner, data = encode_owner(session, "0" * 16), dumps(text)
     record, record_sum = encode_record(seq, at_us, "said", data, sums[0])
     line, line_sum = encode_log_line(synced, sums[1], owner, record)
-    found = encode_logged(synced, sums[1].encode(), owner, seq, at_us, "said", data, sums[0].encode())
+    found = encode_logged(log_head(synced), sums[1].encode(), owner, seq, at_us, "said", data, sums[0].encode())
     assert found == (line, line_sum.encode(), len(record) - 1, record_sum.encode())
+    assert record_in(line, owner) == record
+
+
+def backlog(*entries) -> Backlog:
+    queue = Backlog(1000, 1_000_000, lambda: None)
+    for entry in entries:
+        queue.append(entry)
+    return queue
 
 
 def filled(log: SessionLog, into: Segment, first: int, count: int) -> Batch:
     batch = Batch(into, first)
-    for number in range(first, first + count):
-        batch.add_entry((log, number, 0, "said", b'"%d"' % number, 1))
+    queue = backlog(*((log, number, 0, "said", b'"%d"' % number, 1) for number in range(first, first + count)))
+    assert batch.take(queue, count, 10**6) == []
+    assert (len(queue.entries), queue.held_bytes) == (0, 0)
     return batch
 
 
-def test_a_batch_grows_and_tells_only_what_is_new():
+def test_a_batch_tells_segment_and_session_where_its_records_are():
     log, into = SessionLog("a", "0" * 16), segment(1)
     batch = filled(log, into, 1, 3)
-    first = batch.unwritten_lines
-    batch.note_written(first)
-    batch.add_entry((log, 4, 0, "said", b"4", 1))
-    assert (batch.lines, batch.first, batch.last) == (first + batch.unwritten_lines, 1, 4)
-    batch.note_written(batch.unwritten_lines)
-    assert batch.unwritten_lines == b""
-    assert list(into.spans[log]) == [place for pair in zip(batch.starts, batch.ends, strict=True) for place in pair]
-    assert (log.written_seq, into.written, into.crc) == (4, into.end, crc32(batch.lines, HEADER_CRC))
+    places = list(into.spans[log])
+    assert [batch.data[begin - batch.start : end - batch.start] + b"\n" for begin, end in pairs(places)] == [
+        record for _, _, record in batch.records
+    ]
+    assert list(into.written_spans(log)) == []
+    batch.note_written()
+    assert (log.written_seq, into.written, list(into.written_spans(log))) == (3, into.end, places)
+    batch.note_synced()
+    assert log.synced_seq == 3
 
 
-def test_what_could_not_be_written_becomes_a_batch_of_its_own():
+def pairs(places: list[int]) -> list[tuple[int, int]]:
+    return list(zip(places[::2], places[1::2], strict=True))
+
+
+def test_batches_that_follow_each_other_become_one():
     log, into = SessionLog("a", "0" * 16), segment(1)
-    batch = filled(log, into, 1, 2)
-    batch.note_written(batch.unwritten_lines)
-    written = batch.lines
-    batch.add_entry((log, 3, 0, "said", b"3", 1))
-    batch.add_entry((log, 4, 0, "said", b"4", 1))
-    whole = batch.lines
-    rest = batch.split(3)
-    assert (batch.lines, batch.last, batch.size, batch.seqs) == (written, 2, len(written), [1, 2])
-    assert (rest.lines, rest.first, rest.last, rest.seqs) == (whole[len(written) :], 3, 4, [3, 4])
-    assert rest.start == batch.start + batch.size
-    assert into.end == rest.start + rest.size
+    first, second, both = filled(log, into, 1, 2), filled(log, into, 3, 1), b""
+    both = first.data + second.data
+    first.absorb(second)
+    assert (first.data, first.first, first.last, first.seqs) == (both, 1, 3, [1, 2, 3])
+    assert first.start + first.size == into.end
 
 
 def test_records_wrapped_for_another_segment_stay_as_they_are():
     log, old, new = SessionLog("a", "0" * 16), segment(1), segment(2)
-    batches = [filled(log, old, 1, 3), filled(log, old, 4, 1)]
-    batches[0].add_watermark()
+    watermark = Batch(old, 4)
+    batches = [filled(log, old, 1, 3), watermark, filled(log, old, 4, 1)]
+    watermark.add_watermark()
     again = rebuild(new, batches)
     assert [batch.records for batch in again] == [batch.records for batch in batches]
-    assert [(batch.first, batch.last) for batch in again] == [(1, 3), (4, 4)]
-    lines = decode_log_lines(b"".join(batch.lines for batch in again))
+    assert [(batch.first, batch.last) for batch in again] == [(1, 3), (4, 3), (4, 4)]
+    data = b"".join(batch.data for batch in again)
+    lines = decode_log_lines(data)
     header, header_sum = encode_segment_header(SegmentHeader(2))
     assert [line.p for line in lines] == [header_sum, *(line.sum for line in lines[:-1])]
-    assert new.end == len(header) + sum(batch.size for batch in again)
+    assert new.end == len(header) + len(data)
+    assert [(header + data)[begin:end] + b"\n" for begin, end in pairs(list(new.spans[log]))] == [
+        record for batch in batches for _, _, record in batch.records
+    ]
 
 
-def test_an_entry_that_cannot_be_encoded_takes_its_position_alone():
-    log, into = SessionLog("a", "0" * 16), segment(1)
-    batch = filled(log, into, 1, 1)
-    size, total = batch.size, log.tail_sum
-    with pytest.raises(ValueNotStorable):
-        batch.add_entry((log, 2, 0, "said", object(), 1))
-    assert (batch.last, batch.size, log.tail_sum, len(batch.seqs)) == (2, size, total, 1)
+def test_an_entry_that_cannot_be_encoded_takes_its_position_and_its_session_with_it():
+    one, two, into = SessionLog("a", "0" * 16), SessionLog("b", "1" * 16), segment(1)
+    batch = Batch(into, 1)
+    queue = backlog(
+        (one, 1, 0, "said", b"1", 1),
+        (one, 2, 0, "said", object(), 1),
+        (two, 1, 0, "said", b"1", 1),
+        (one, 3, 0, "said", b"3", 1),
+    )
+    refused = batch.take(queue, 10, 10**6)
+    assert [(bad.position, type(bad.error)) for bad in refused] == [(2, ValueNotStorable), (4, type(None))]
+    assert (batch.last, batch.logs, batch.seqs, one.broken_until) == (4, [one, two], [1, 1], 4)
+    assert batch.size == len(batch.data) == into.end - batch.start

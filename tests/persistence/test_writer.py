@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from session_actor.persistence import (
+    LEVELS,
     BacklogFull,
     FileStore,
     NotDurable,
@@ -16,6 +19,7 @@ from session_actor.persistence import (
     StoreDegraded,
 )
 from session_actor.persistence.record import decode_log_lines
+from session_actor.persistence.waiters import SLICE_S
 
 from .conformance import opened, said, say
 from .disks import TroubledDisk
@@ -180,6 +184,7 @@ async def test_a_refused_write_tells_who_waits_and_keeps_the_record_queued(root,
         ]
         with pytest.raises(StoreDegraded):
             store.admit("async")
+        assert store.admitted == ()
         health = store.health()
         assert health.degraded_since_us is not None
         assert "asked to fail" in health.last_error
@@ -187,6 +192,7 @@ async def test_a_refused_write_tells_who_waits_and_keeps_the_record_queued(root,
         disk.errors.clear()
         await store.flush("synced")
         store.admit("async")
+        assert store.admitted == LEVELS
         assert store.health().degraded_since_us is None
         assert lease.synced_seq == 2
 
@@ -260,15 +266,80 @@ async def test_a_full_backlog_refuses_at_admission_and_changes_nothing(root):
     store = FileStore(root, backlog_records=10, backlog_bytes=1000)
     async with opened(store, working=False):
         lease = await store.acquire("user-42", create=True)
-        say(store, lease, *"0123456789")
+        for number in range(10):
+            assert store.admitted == LEVELS
+            say(store, lease, str(number))
+        assert store.admitted == ()
         with pytest.raises(BacklogFull) as refused:
             store.admit("async")
         assert (refused.value.records, store.health().backlog_records) == (10, 10)
         await store.flush("synced")
         store.admit("async")
+        assert store.admitted == LEVELS
         say(store, lease, "x" * 1000)
+        assert store.admitted == ()
         with pytest.raises(BacklogFull):
             store.admit("async")
+        store.reach("written")
+        assert (store.health().backlog_bytes, store.admitted) == (0, ())
+        await store.flush("synced")
+        assert store.admitted == LEVELS
+
+
+async def test_a_backlog_of_one_record_takes_the_next_as_soon_as_it_is_written(root):
+    store = FileStore(root, backlog_records=1)
+    async with opened(store, working=False):
+        (lease,) = await warm(store)
+        for number in range(5):
+            say(store, lease, str(number))
+            assert store.admitted == ()
+            store.reach("written")
+            assert store.admitted == LEVELS
+
+
+async def test_many_who_wait_are_told_in_order_over_several_turns_of_the_loop(root):
+    async with opened(FileStore(root)) as store:
+        (lease,) = await warm(store)
+        told = []
+
+        def slow(position: int, _: BaseException | None) -> None:
+            told.append(position)
+            assert store.written_position >= position
+            began = time.perf_counter()
+            while time.perf_counter() < began + SLICE_S / 2:
+                pass
+
+        positions = [say(store, lease, str(number)) for number in range(20)]
+        for position in positions:
+            store.when("written", position, partial(slow, position))
+        store.reach("written")
+        assert 1 < store.written_position < positions[-1]
+        assert len(told) < 10
+        await store.flush("written")
+        assert told == positions
+
+
+async def test_who_is_reached_but_not_yet_told_is_not_told_of_a_failure_behind(root):
+    disk = TroubledDisk()
+    async with opened(FileStore(root, disk=disk)) as store:
+        (lease,) = await warm(store)
+        told = []
+
+        def slow(error: BaseException | None) -> None:
+            told.append(error)
+            disk.errors["write"] = errno.EIO
+            began = time.perf_counter()
+            while time.perf_counter() < began + SLICE_S:
+                pass
+
+        for _ in range(3):
+            store.when("written", say(store, lease, "a"), slow)
+        store.reach("written")
+        say(store, lease, "b")
+        with pytest.raises(NotDurable):
+            await store.flush("written")
+        assert told == [None, None, None]
+        disk.errors.clear()
 
 
 async def test_a_record_that_cannot_be_encoded_ends_its_own_session_alone(root):
