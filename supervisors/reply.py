@@ -20,6 +20,7 @@ Reply = TypeVar("Reply")
 QUEUED: Final = 0
 STARTED: Final = 1
 FORGOTTEN: Final = 2
+_STATES: Final = ("queued", "started", "forgotten")
 
 
 class PendingReply(Struct, Generic[Reply], eq=False):
@@ -39,6 +40,13 @@ class PendingReply(Struct, Generic[Reply], eq=False):
     def waiting(self) -> bool:
         """Whether the message still has to be run."""
         return self.state == QUEUED
+
+    def __repr__(self) -> str:
+        """The server's id and the message's type, never its content."""
+        if self is CASTING:
+            return "<PendingReply of nobody>"
+        state = "done" if self.future.done() else _STATES[self.state]
+        return f"<PendingReply {self.slot.id!r} {type(self.message).__qualname__} {state}>"
 
     def done(self) -> bool:
         """Say whether the call has been answered, refused or given up."""

@@ -1,6 +1,8 @@
 """Self-calls and circles raise with the chain at once; innocent tasks are left alone."""
 
 import asyncio
+import time
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -10,10 +12,33 @@ from session_actor.supervisors import DeadlockError, Supervisor, statistics
 from .support import Add, Get, Hold, Life, Note, Run, RunAsync, idle, turns
 
 
-async def test_a_self_call_of_an_async_handler_raises_with_the_chain_and_is_never_run(life: Life) -> None:
+class Watch:
+    """How long a circle took to be found: turns of the loop, and seconds of the processor."""
+
+    async def refused(self, call: Awaitable[Any]) -> tuple[object, ...]:
+        """The chain of the DeadlockError that `call` raises."""
+        self._going, self.turns = True, 0
+        asyncio.get_running_loop().call_soon(self._turn)
+        begun_s = time.process_time()
+        try:
+            with pytest.raises(DeadlockError) as caught:
+                await call
+        finally:
+            self.cpu_s = time.process_time() - begun_s
+            self._going = False
+        return caught.value.chain
+
+    def _turn(self) -> None:
+        if self._going:
+            self.turns += 1
+            asyncio.get_running_loop().call_soon(self._turn)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+async def test_a_self_call_of_an_async_handler_raises_with_the_chain_and_is_never_run(life: Life, kept: bool) -> None:
     async def call_self(server: Any) -> Any:
         with pytest.raises(DeadlockError) as caught:
-            await server.ref.call(Add())
+            await (server.ref.dispatch(Add()).wait_keeping() if kept else server.ref.call(Add()))
         return caught.value.chain
 
     async with Supervisor([life.spec()]) as root:
@@ -54,6 +79,26 @@ async def test_a_circle_of_servers_raises_with_the_whole_chain(count: int) -> No
         chain = await root.child(names[0]).call(ask(1), timeout_s=None)
         assert chain == (names[-1], *names)
         assert statistics(root.child(names[0])).crashes == 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+async def test_a_circle_is_found_within_three_turns_of_the_loop_and_10_ms(count: int) -> None:
+    watches = [Watch() for _ in range(5)]
+
+    def ask(position: int, watch: Watch) -> RunAsync:
+        async def run(_: Any) -> Any:
+            if position == count:
+                return await watch.refused(root.child(0).call(Get(), timeout_s=None))
+            return await root.child(position).call(ask(position + 1, watch), timeout_s=None)
+
+        return RunAsync(run)
+
+    async with Supervisor([Life().spec(number) for number in range(count)]) as root:
+        for watch in watches:
+            chain = await root.child(0).call(ask(1, watch), timeout_s=None)
+            assert chain == (count - 1, *range(count))
+    assert max(watch.turns for watch in watches) <= 3
+    assert min(watch.cpu_s for watch in watches) < 0.01
 
 
 async def test_a_circle_of_inline_calls_raises_with_the_chain() -> None:

@@ -4,10 +4,12 @@ import asyncio
 import time
 from typing import Any
 
+import msgspec
 import pytest
 
 from session_actor.supervisors import (
     NO_REPLY,
+    Call,
     ChildSpec,
     DynamicSupervisor,
     GenServer,
@@ -19,9 +21,11 @@ from session_actor.supervisors import (
     ServerKilled,
     ServerStopped,
     Supervisor,
+    UnknownMessage,
     handles,
     statistics,
 )
+from session_actor.supervisors.reply import CASTING
 
 from .support import (
     AT_ONCE,
@@ -39,6 +43,12 @@ from .support import (
     idle,
     turns,
 )
+
+
+class Secret(msgspec.Struct, Call[None]):
+    """A message that nobody handles."""
+
+    text: str
 
 
 @pytest.mark.parametrize(
@@ -211,6 +221,17 @@ async def test_the_content_of_a_message_and_of_a_crash_stays_out_of_the_errors(l
         assert "secret" not in told
         assert "Boom" in told
         assert "support.py" in told
+
+
+async def test_a_pending_reply_shows_the_server_and_the_type_of_the_message_and_no_content(life: Life) -> None:
+    async with Supervisor([life.spec()]) as root:
+        pending = root.child("server").dispatch(Secret("the user's secret"), None)
+        assert repr(pending) == "<PendingReply 'server' Secret queued>"
+        with pytest.raises(UnknownMessage) as caught:
+            await pending.wait()
+        assert repr(pending) == "<PendingReply 'server' Secret done>"
+        assert "the user" not in repr(caught.value)
+        assert repr(CASTING) == "<PendingReply of nobody>"
 
 
 async def test_a_wedged_handler_that_swallows_cancellation_is_reported_and_its_reply_ignored(life: Life) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from session_actor.supervisors import (
     ChildSpec,
     DynamicSupervisor,
     GenServer,
+    MailboxSpec,
     ServerKilled,
     ServerStopped,
     Supervisor,
@@ -19,7 +21,7 @@ from session_actor.supervisors import (
     statistics,
 )
 
-from .support import AT_ONCE, Add, Boom, Get, Hold, Life, Note, Run, Stubborn, idle, turns, until
+from .support import AT_ONCE, Add, Boom, Get, Hold, Life, Note, Run, RunAsync, Stubborn, idle, turns, until
 
 
 async def test_stop_is_seen_after_the_running_message_and_before_all_queued_ones(life: Life) -> None:
@@ -43,21 +45,27 @@ async def test_stop_is_seen_after_the_running_message_and_before_all_queued_ones
         assert [reason.kind for reason in life.ends] == ["stopped"]
 
 
-async def test_stop_is_seen_after_at_most_one_more_message_of_a_full_mailbox(life: Life) -> None:
+async def test_stop_behind_100_000_queued_messages_is_seen_after_at_most_one_of_them(life: Life) -> None:
     async with DynamicSupervisor() as root:
-        ref = await idle(root.spawn(life.spec()))
-        stopping: list[Any] = []
+        ref = await idle(root.spawn(life.spec(mailbox=MailboxSpec(limit=200_000))))
+        for _ in range(100_000):
+            ref.cast(Note())
+        await until(lambda: bool(life.log))
+        handled = len(life.log)
+        assert handled < 100_000
+        await ref.stop()
+        assert len(life.log) - handled <= 1
+        assert statistics(ref).dropped == 100_000 - len(life.log)
 
-        def stop(server: Any) -> None:
-            stopping.append(asyncio.create_task(server.ref.stop()))
 
-        ref.cast(Run(stop))
-        for _ in range(9000):
-            ref.cast(Run(lambda _: life.log.append(bool(stopping[0].done() or not ref.alive))))
+async def test_a_server_that_stops_itself_runs_none_of_the_messages_behind(life: Life) -> None:
+    async with DynamicSupervisor() as root:
+        ref = await idle(root.spawn(life.spec(restart="temporary")))
+        ref.cast(Run(lambda server: server.stop_self()))
+        for _ in range(1000):
+            ref.cast(Note())
         await until(lambda: ref.phase == "ended")
-        await stopping[0]
-        assert life.log.count(True) <= 1
-        assert len(life.log) < 9000
+        assert (life.log, statistics(ref).dropped) == ([], 1000)
 
 
 async def test_stop_ends_a_permanent_server_for_good_and_again_is_nothing(life: Life) -> None:
@@ -216,14 +224,39 @@ async def test_a_kill_restarts_a_permanent_server_with_a_new_state(life: Life) -
         assert life.starts == 2
 
 
-async def test_servers_survive_a_collection_in_the_middle_of_their_work() -> None:
-    async with DynamicSupervisor() as root:
-        life = Life()
-        calls = [asyncio.create_task(root.spawn(life.spec(number)).call(Hold())) for number in range(20)]
-        await life.held.wait()
-        gc.collect()
-        life.gate.set()
-        assert await asyncio.gather(*calls) == [1] * 20
+async def lonely_root(kind: str, futures: list[Any]) -> Any:
+    """A root that nobody holds, with a child that nobody holds, either waiting for what nobody holds."""
+
+    async def wait_alone(_: Any = None) -> None:
+        future = asyncio.get_running_loop().create_future()
+        futures.append(weakref.ref(future))
+        await future
+        futures.append("went on")
+
+    root = DynamicSupervisor()
+    await root.start()
+    if kind == "task":
+        root.spawn(ChildSpec("child", task=wait_alone))
+    else:
+        ref = await idle(root.spawn(Life().spec("child")))
+        if kind == "busy server":
+            ref.cast(RunAsync(wait_alone))
+    await until(lambda: len(futures) == (kind != "idle server"))
+    return weakref.ref(root)
+
+
+@pytest.mark.parametrize("kind", ["idle server", "busy server", "task"])
+async def test_what_nobody_holds_survives_a_collection_in_the_middle_of_its_work(kind: str) -> None:
+    futures: list[Any] = []
+    root = await lonely_root(kind, futures)
+    gc.collect()
+    assert root() is not None
+    for future in futures:
+        future().set_result(None)
+    await until(lambda: futures[1:] == ["went on"] * len(futures[:1]))
+    if kind != "task":
+        assert await root().which_children()[0].ref.call(Add()) == 1
+    await root().stop()
 
 
 async def test_after_close_only_the_callers_task_is_left(life: Life) -> None:

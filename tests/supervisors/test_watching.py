@@ -1,6 +1,8 @@
 """Monitors, links, the registry, and looking into servers."""
 
 import asyncio
+import contextlib
+import time
 from typing import Any
 
 import pytest
@@ -29,7 +31,7 @@ from session_actor.supervisors import (
     trace,
 )
 
-from .support import AT_ONCE, Add, Boom, Crash, CrashNote, Get, Hold, Life, Note, Run, idle, turns, until
+from .support import AT_ONCE, Add, Boom, Crash, CrashNote, Get, Hold, Life, No, Note, Run, RunAsync, idle, turns, until
 
 
 @pytest.mark.parametrize(
@@ -250,3 +252,32 @@ async def test_the_figures_count_what_happened(life: Life) -> None:
         figures = statistics(ref)
         assert (figures.mailbox_length, figures.crashes, figures.restarts) == (0, 1, 1)
         assert figures.handled == 3
+
+
+@pytest.mark.parametrize("how", ["inline", "queued", "cast", "refused", "async"])
+async def test_the_time_in_handlers_is_counted_however_the_message_came(life: Life, how: str) -> None:
+    def work(_: Any) -> None:
+        end_s = time.perf_counter() + 0.002
+        while time.perf_counter() < end_s:
+            pass
+        if how == "refused":
+            raise No
+
+    async def work_async(_: Any) -> None:
+        work(_)
+
+    async with Supervisor([life.spec()]) as root:
+        ref = await idle(root.child("server"))
+        begun_s = time.perf_counter()
+        for _ in range(3):
+            if how == "cast":
+                ref.cast(Run(work))
+            else:
+                await idle(ref)
+                if how in {"queued", "refused"}:
+                    ref.cast(Note())  # shuts the door: the call waits in the mailbox
+                with contextlib.suppress(No):
+                    await ref.call(RunAsync(work_async) if how == "async" else Run(work))
+        await until(lambda: not statistics(ref).mailbox_length)
+        await ref.call(Get())
+        assert 0.006 <= statistics(ref).handler_time_s <= time.perf_counter() - begun_s
