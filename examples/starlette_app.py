@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, StreamingRespon
 from starlette.routing import Route
 
 from session_actor import (
+    HeadMoved,
     InvalidArgument,
     KeyConflict,
     SessionActorError,
@@ -50,6 +51,7 @@ STATUS: dict[type[SessionActorError], int] = {
     InvalidArgument: 400,
     SessionNotFound: 404,
     SessionBusy: 409,
+    HeadMoved: 409,
     SessionEnded: 410,
     SessionDeleted: 410,
     KeyConflict: 422,
@@ -150,5 +152,9 @@ async def history(request: Request) -> Response:
 
 async def failed(_request: Request, error: Exception) -> Response:
     """Answer with the status that fits the error."""
-    status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), 503)
-    return JSONResponse({"error": str(error)}, status_code=status)
+    return JSONResponse({"error": str(error)}, status_code=status_of(type(error)))
+
+
+def status_of(error: type[Exception]) -> int:
+    """Return the status of an error of this kind."""
+    return next((status for kind, status in STATUS.items() if issubclass(error, kind)), 503)

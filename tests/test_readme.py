@@ -1,4 +1,7 @@
-"""Everything that the README shows is run, and what it prints is compared with what the README says it prints."""
+"""Everything that the README and the pages beside it show is run, and what it prints is compared with what they say.
+
+A piece of the README has a service and a new session for itself; the pieces of another page run one after the other.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +12,39 @@ import io
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import httpx
+import msgspec
 import pytest
+import structlog
 
 import session_actor
 from session_actor import SessionService
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
 class Block(NamedTuple):
+    page: str
     line: int
     code: str
     printed: str | None
 
 
-def blocks() -> list[Block]:
+def blocks(page: Path) -> list[Block]:
     pattern = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
-    return [Block(README[: found.start()].count("\n") + 1, found[1], found[2]) for found in pattern.finditer(README)]
+    text = page.read_text(encoding="utf-8")
+    found = [Block(page.name, text[: at.start()].count("\n") + 1, at[1], at[2]) for at in pattern.finditer(text)]
+    assert len(found) == text.count("```python"), page
+    return found
 
 
-BLOCKS = blocks()
+BLOCKS = blocks(ROOT / "README.md")
 SCRIPTS = [block for block in BLOCKS if "asyncio.run(" in block.code]
 PIECES = [block for block in BLOCKS if "asyncio.run(" not in block.code]
 
@@ -52,6 +63,15 @@ def test_every_fenced_block_of_python_is_run():
     assert README.count("```python") == len(SCRIPTS) + len(PIECES)
     assert SCRIPTS
     assert PIECES
+    assert PAGES
+
+
+@pytest.fixture
+def _logs_aside() -> Iterator[None]:
+    """Keep log lines out of what a piece prints, and forget how a piece has routed them."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(io.StringIO()))
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.mark.parametrize("block", SCRIPTS, ids=line_of)
@@ -67,9 +87,10 @@ def test_a_script_of_the_readme_prints_what_it_says(block: Block, tmp_path: Path
 def test_the_first_example_goes_on_where_it_stopped(tmp_path: Path):
     (tmp_path / "script.py").write_text(BLOCKS[0].code, encoding="utf-8")
     runs = [subprocess.check_output([sys.executable, "script.py"], cwd=tmp_path, text=True) for _ in range(2)]
-    assert [run.count("Turn(") for run in runs] == [2, 4]
+    assert [run.count("high water") for run in runs] == [1, 2]
 
 
+@pytest.mark.usefixtures("_logs_aside")
 @pytest.mark.parametrize("block", PIECES, ids=line_of)
 async def test_a_piece_of_the_readme_prints_what_it_says(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
@@ -80,9 +101,26 @@ async def test_a_piece_of_the_readme_prints_what_it_says(block: Block, tmp_path:
             await check_app(names["app"])
 
 
+@pytest.mark.usefixtures("_logs_aside")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+async def test_the_pieces_of_a_page_print_what_it_says_one_after_the_other(page: Path):
+    names: dict[str, object] = {}
+    for block in blocks(page):
+        assert await printed_by(block, names) == (block.printed or ""), line_of(block)
+
+
+def test_logs_that_are_routed_as_the_readme_says_leave_standard_output_alone(tmp_path: Path):
+    (routing,) = [block.code for block in BLOCKS if "structlog.configure" in block.code]
+    program = tmp_path / "program.py"
+    program.write_text(f"{routing}\nstructlog.get_logger().warning('server_crashed', server='user-42')\n")
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+    assert '{"server": "user-42", "event": "server_crashed", "level": "warning"}' in done.stderr
+
+
 async def printed_by(block: Block, names: dict[str, object]) -> str:
     """Run a piece with `await` at its top level, as in `python -m asyncio`."""
-    code = compile(block.code, f"README.md:{block.line}", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    code = compile(block.code, f"{block.page}:{block.line}", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         result = eval(code, names)
@@ -112,8 +150,26 @@ def test_every_argument_of_open_is_in_the_table_with_its_default():
             assert ast.literal_eval(rows[parameter.name]) == parameter.default, parameter.name
 
 
+def test_the_values_in_the_table_have_the_fields_that_it_names():
+    table = README.split("### The values")[1].split("###")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    assert len(rows) > 15
+    for names, fields in rows:
+        found = set(re.findall(r"`(\w+)(?:\(\))?`", fields)) - set(session_actor.__all__)
+        values = [getattr(session_actor, name) for name in re.findall(r"`(\w+)`", names)]
+        missing = {field for field in found if not any(hasattr(value, field) for value in values)}
+        assert missing == set(), names
+        own = {field.name for value in values for field in fields_of(value)}
+        assert own - found - {"given_turns", "at_us", "open_calls"} == set() or "…" in fields, names
+
+
+def fields_of(value: type) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(value) if issubclass(value, msgspec.Struct) else ()
+
+
 def test_the_errors_in_the_table_are_errors_of_the_library():
-    rows = re.findall(r"^\| (`[A-Z].*?) \|", README, re.MULTILINE)
+    table = README.split("### Errors and retries")[1].split("\n### ")[0]
+    rows = re.findall(r"^\| (`[A-Z].*?) \|", table, re.MULTILINE)
     names = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
     assert len(names) > 5
     assert all(issubclass(getattr(session_actor, name), session_actor.SessionActorError) for name in names)
@@ -126,6 +182,7 @@ def test_the_make_targets_that_the_readme_names_exist():
 
 
 def test_the_files_that_the_readme_links_to_exist():
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", README)
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    for page in (ROOT / "README.md", *PAGES):
+        links = re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8"))
+        assert links
+        assert [link for link in links if not (page.parent / link).exists()] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -16,6 +17,7 @@ import pytest
 import uvicorn
 from starlette.requests import ClientDisconnect
 
+import session_actor
 from session_actor import SessionService
 
 PATH = Path(__file__).parents[2] / "examples" / "starlette_app.py"
@@ -178,6 +180,14 @@ async def test_a_refused_question_has_a_status_that_says_why(tmp_path: Path, mon
         assert await status("mira", b"two") == 410
         await service.close()
         assert await status("mira", b"two") == 503
+
+
+def test_the_statuses_are_those_of_the_readme():
+    readme = PATH.parents[1] / "README.md"
+    rows = re.findall(r"^\| (`[A-Z].*?) \|.*\| (\d{3}) \|$", readme.read_text(encoding="utf-8"), re.MULTILINE)
+    told = {getattr(session_actor, name): int(status) for row, status in rows for name in re.findall(r"\w+", row)}
+    assert {kind: example.status_of(kind) for kind in told} == told
+    assert example.STATUS.keys() <= told.keys()
 
 
 @pytest.mark.parametrize(("sent", "kept"), [(0, []), (1, ["first "]), (2, ["first words "])])
