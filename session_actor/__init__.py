@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from .frames import Turn as Turn
     from .frames import Usage as Usage
     from .handle import Session as Session
+    from .handle import SessionRef as SessionRef
     from .service import ServiceHealth as ServiceHealth
     from .service import SessionService as SessionService
     from .service_errors import CloseTimeout as CloseTimeout
@@ -116,7 +117,7 @@ if TYPE_CHECKING:
 
 _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".service": ("ServiceHealth", "SessionService"),
-    ".handle": ("Session",),
+    ".handle": ("Session", "SessionRef"),
     ".exchange": ("Exchange",),
     ".stack": ("Stack",),
     ".frames": ("Frame", "Instructions", "PendingCall", "Tool", "Turn", "Usage"),
