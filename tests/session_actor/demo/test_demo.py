@@ -35,12 +35,12 @@ def acknowledged(step: int) -> Acknowledged:
     return Acknowledged(step, frame=step + 1, at_us=1_700_000_000_000_000 + step, took_us=80.0)
 
 
-async def fed_plan(folder: Path) -> Plan:
-    """Feed the sample in this process, without any kill."""
+async def fed_plan(folder: Path, steps: int | None = None) -> Plan:
+    """Feed the sample, or its first steps, in this process and without any kill."""
     plan = await read_plan(SAMPLE)
     async with SessionService.open(folder) as service:
         session = await service.session(SESSION_ID, create=True)
-        for step in plan.steps:
+        for step in plan.steps[:steps]:
             await getattr(session, step.method)(**step.arguments)
     return plan
 
