@@ -195,7 +195,7 @@ def test_an_id_used_again_means_the_open_call_and_then_the_newest(live):
 def test_several_open_calls_of_one_id_are_told_apart_by_ref(live):
     live.do(AddAssistant("", [ToolCall("same", "read"), ToolCall("same", "read")]))
 
-    live.refuses(CallAmbiguous, AddToolResult("same", "x"))
+    assert "have the id 'same';" in str(live.refuses(CallAmbiguous, AddToolResult("same", "x")))
     live.do(AddToolResult(CallRef(3, 1), "second"))
     assert live.do(AddToolResult("same", "first")).turns[0].blocks[0].ref == CallRef(3, 0)
 
