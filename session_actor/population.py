@@ -193,7 +193,7 @@ class Population:
                 self._dormant[session_id] = cell
 
     async def sweep_forever(self) -> None:
-        """Passivate what is idle, and the least recently used above `max_live`; one sweeper for all sessions."""
+        """Passivate what was not changed for long, and the surplus above `max_live`; one sweeper for all sessions."""
         idle_timeout_s = self._options.idle_timeout_s
         pause_s = None if idle_timeout_s is None else min(idle_timeout_s / _SWEEPS_PER_TIMEOUT, _SWEEP_S_MAX)
         while True:
