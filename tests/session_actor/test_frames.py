@@ -52,6 +52,15 @@ def test_texts_beside_turns_only_annotate_them(turns):
     assert (frame.user_input, frame.assistant_output) == ("question", "answer")
 
 
+def test_the_text_of_a_turn_is_that_of_its_text_blocks_as_they_are():
+    call = ToolCall("call-1", "read_gauge", "{}")
+    turn = Turn("assistant", (Thinking("hm"), Text("one "), call, Text("two\n")))
+
+    assert turn.text == "one two\n"
+    assert Turn("user").text == ""
+    assert "one" not in repr(turn)
+
+
 def test_one_add_is_one_frame_with_one_turn():
     live = Live()
     user = live.do(AddUser("hello"))
