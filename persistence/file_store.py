@@ -24,7 +24,8 @@ from .errors import (
 )
 from .listing import list_sessions
 from .names import check_session_id, new_birth
-from .recovery import TOMBSTONE, Recovered
+from .recovery import Recovered
+from .scan import TOMBSTONE
 from .session_log import SessionLog
 from .storage import OsDisk
 from .store import LEVELS, Lease, Level, LoadedSession, Reached, SessionInfo, StoreHealth

@@ -252,10 +252,9 @@ def decode_log_lines(lines: bytes) -> list[LogLine]:
 
 def parse_time(text: str) -> int:
     """Microseconds since the epoch of a time as `encode_record` writes it. Raises `LineDamaged`."""
-    fraction = text[20:26]
+    second, fraction = _SECONDS.get(text[:19]), text[20:26]
     if len(text) != _TIME_CHARACTERS or text[19::7] != ".Z" or not (fraction.isdecimal() and fraction.isascii()):
         raise LineDamaged("its time is not a time of this format")
-    second = _SECONDS.get(text[:19])
     return (_second_of(text[:19]) if second is None else second) * _SECOND_US + int(fraction)
 
 

@@ -8,7 +8,6 @@ its bytes, and segments behind it, are kept aside, never removed.
 from __future__ import annotations
 
 import asyncio
-from array import array
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
@@ -16,8 +15,8 @@ from zlib import crc32
 from .errors import LogCorrupt
 from .header import SegmentRef
 from .log import SEGMENT_NAME, SPARE_NAME, TAKEOVER_NAME
-from .record import SUFFIX_BYTES, decode_record
-from .scan import Damage, SegmentScan, read_owner
+from .record import decode_record
+from .scan import TOMBSTONE, Damage, SegmentScan, read_owner
 from .segment import Segment
 from .session_log import SessionLog
 from .store import TornTail
@@ -27,16 +26,11 @@ if TYPE_CHECKING:
 
     from .disk_thread import DiskThread
     from .log import Log
-    from .scan import Run
     from .storage import Disk
 
     Known = Callable[[str, str], bool]
 
-TOMBSTONE: Final = "store.deleted"
-"""Kind of the record that ends a session for ever."""
-_MARK: Final = b'"kind":"store.deleted"'
-_MARK_WITHIN: Final = 96
-"""`seq` and `at`, which come before it, are shorter."""
+_TURN_SESSIONS: Final = 250
 HELD_BYTES: Final = 64 * 1024 * 1024
 """This much of the log is kept in memory until it is cut, so that sessions load without reading it again."""
 
@@ -70,6 +64,8 @@ class LogRecovery:
         self._owners: dict[bytes, tuple[str, str]] = {}
         self._births: dict[tuple[str, str], SessionLog] = {}
         self._damage: list[tuple[int, Damage]] = []
+        self._oldest: dict[SessionLog, bytes] = {}
+        self._newest: dict[SessionLog, bytes] = {}
         self._last_line: dict[SessionLog, tuple[int, int]] = {}
         self._found = Recovered()
         self._held = 0
@@ -90,6 +86,7 @@ class LogRecovery:
         await self._set_aside(kept, [scan for scan in scans if scan not in kept])
         for scan in kept:
             await self._index(scan)
+        await self._note_ends()
         for scan in kept[-1:]:
             if not scan.is_settled:
                 for segment in self._log.sealed:
@@ -198,14 +195,19 @@ class LogRecovery:
         segment = Segment(_number(scan), scan.path, None, continues, (header, ""))
         segment.end = segment.written = segment.synced = scan.end
         segment.damaged = any(number == segment.number for number, _ in self._damage)
-        spans: dict[bytes, array[int]] = {}
-        for run in scan.runs:
-            self._index_run(scan, run, spans)
-            await asyncio.sleep(0)
-        segment.spans = {self._births[self._owners[owner]]: places for owner, places in spans.items()}
         data = scan.data
-        for log, places in segment.spans.items():
-            _note_newest(log, data, places)
+        for count, (owner, places) in enumerate(scan.spans.items(), 1):
+            log = self._meet(scan, owner, places[0])
+            segment.spans[log] = places
+            self._oldest.setdefault(log, data[places[0] : places[1]])
+            self._newest[log] = data[places[-2] : places[-1]]
+            if self._damage:
+                self._last_line[log] = segment.number, places[-2]
+            if count % _TURN_SESSIONS == 0:
+                await asyncio.sleep(0)
+        for owner, begin, end in scan.marked:
+            if decode_record(data[begin:end] + b"\n").kind == TOMBSTONE:
+                self._births[self._owners[owner]].dead = True
         self._held += len(data)
         if self._held <= HELD_BYTES:
             segment.data = data
@@ -214,35 +216,28 @@ class LogRecovery:
         scan.data = b""
         self._log.sealed.append(segment)
 
-    def _index_run(self, scan: SegmentScan, run: Run, spans: dict[bytes, array[int]]) -> None:
-        """Note where the records of each owner lie."""
-        find = scan.data.find
-        for line_end, begin, owner in zip(run.ends, run.begins, run.owners, strict=True):
-            if not owner:
-                continue
-            places = spans.get(owner)
-            if places is None:
-                places = spans[owner] = array("Q")
-                self._meet(scan, owner, begin)
-            places.append(begin)
-            places.append(line_end - SUFFIX_BYTES)
-            if find(_MARK, begin, begin + _MARK_WITHIN) >= 0:
-                self._bury(owner, scan.data[begin : line_end - SUFFIX_BYTES])
-            if self._damage:
-                self._last_line[self._births[self._owners[owner]]] = _number(scan), begin
-
-    def _meet(self, scan: SegmentScan, owner: bytes, offset: int) -> None:
-        """Know an owner and its birth from now on."""
-        if owner not in self._owners:
+    def _meet(self, scan: SegmentScan, owner: bytes, offset: int) -> SessionLog:
+        """The session of an owner."""
+        found = self._owners.get(owner)
+        if found is None:
             found = read_owner(owner)
             if found is None:
                 raise LogCorrupt(scan.path, offset, "a line's sum fits, but it names no session")
             self._owners[owner] = found
             self._births.setdefault(found, SessionLog(*found))
+        return self._births[found]
 
-    def _bury(self, owner: bytes, record: bytes) -> None:
-        if decode_record(record + b"\n").kind == TOMBSTONE:
-            self._births[self._owners[owner]].dead = True
+    async def _note_ends(self) -> None:
+        """Tell each session when it began and how far its records go."""
+        for count, (log, newest) in enumerate(self._newest.items(), 1):
+            last = decode_record(newest + b"\n")
+            log.created_us = decode_record(self._oldest[log] + b"\n").at_us
+            log.appended_seq = log.written_seq = log.synced_seq = last.seq
+            log.tail_sum = last.sum.encode()
+            if count % _TURN_SESSIONS == 0:
+                await asyncio.sleep(0)
+        self._oldest.clear()
+        self._newest.clear()
 
     def _newest_births(self) -> dict[str, SessionLog]:
         """Of each session the birth that lives; a deleted one when there is no other."""
@@ -274,15 +269,6 @@ class LogRecovery:
         if owner not in self._births and await self._thread.run(partial(self._known, *owner)):
             self._births[owner] = SessionLog(*owner)
         return self._births.get(owner)
-
-
-def _note_newest(log: SessionLog, data: bytes, spans: array[int]) -> None:
-    """Tell a session how far its records in one more segment go."""
-    last = decode_record(data[spans[-2] : spans[-1]] + b"\n")
-    if not log.appended_seq:
-        log.created_us = decode_record(data[spans[0] : spans[1]] + b"\n").at_us
-    log.appended_seq = log.written_seq = log.synced_seq = last.seq
-    log.tail_sum = last.sum.encode()
 
 
 def _name(path: str) -> str:

@@ -8,6 +8,8 @@ promised to survive. What a later segment shows (`proven`) counts as well.
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
@@ -21,7 +23,14 @@ from .values import decode_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CHUNK_BYTES: Final = 64 * 1024
+TOMBSTONE: Final = "store.deleted"
+"""Kind of the record that ends a session for ever."""
+CHUNK_BYTES: Final = 128 * 1024
+"""So much is read between two turns of the loop."""
+_MARK: Final = b'"kind":"store.deleted"'
+_MARK_WITHIN: Final = 96
+"""`seq` and `at`, which come before it, are shorter."""
+_RECORD: Final = b',"r":{"seq":'
 _SUM_BYTES: Final = SUFFIX_BYTES - 1
 _OWNED_LINE: Final = re.compile(
     rb'\{"w":[0-9]+,"p":"([0-9a-f]{8})",("s":[^\x00]+,"birth":"[0-9a-f]{16}"),"r":\{[^\x00]*,"sum":"([0-9a-f]{8})"\}\n'
@@ -29,20 +38,29 @@ _OWNED_LINE: Final = re.compile(
 
 
 class Run(NamedTuple):
-    """Sound lines, one behind the other, in parallel lists."""
+    """Sound lines, one behind the other."""
 
     start: int
     """Offset of the first line."""
-    ends: list[int]
-    """Where each line ends, its newline included."""
-    begins: list[int]
-    """Where the record in each line begins."""
-    owners: list[bytes]
-    """The part of each line that names its session, see `read_owner`; empty for a watermark."""
+    end: int
+    """Where the last line ends, its newline included."""
+    lines: int
+    last_start: int
+    """Offset of the last line."""
+    ends_in_watermark: bool
+    """Whether the last line is one without a record."""
     synced_bytes: int
     """What the last line says of how far the segment was synced."""
     last_sum: bytes
     """Sum of the last line."""
+
+
+class Marked(NamedTuple):
+    """A record that may be a tombstone."""
+
+    owner: bytes
+    begin: int
+    end: int
 
 
 class Gap(NamedTuple):
@@ -75,6 +93,9 @@ class SegmentScan:
         self.data = data
         self.size = _used(data)
         """Bytes up to the last one that is not NUL."""
+        self.spans: dict[bytes, array[int]] = {}
+        """Where the records of each owner begin and end; keys are for `read_owner`."""
+        self.marked: list[Marked] = []
         self.runs: list[Run] = []
         self.gaps: list[Gap] = []
         self.header, self._start = _read_header(path, number, data)
@@ -89,15 +110,13 @@ class SegmentScan:
     @property
     def is_settled(self) -> bool:
         """Whether the last line is a watermark that covers all lines before it, as after a clean close."""
-        if not self.runs or self.runs[-1].owners[-1]:
-            return False
-        run = self.runs[-1]
-        return run.synced_bytes >= (run.ends[-2] if len(run.ends) > 1 else run.start)
+        last = self.runs[-1] if self.runs else None
+        return last is not None and last.ends_in_watermark and last.synced_bytes >= last.last_start
 
     @property
     def end(self) -> int:
         """Where the sound lines end, gaps between them included."""
-        return self.runs[-1].ends[-1] if self.runs else (0 if self.header is None else self._start)
+        return self.runs[-1].end if self.runs else (0 if self.header is None else self._start)
 
     def steps(self, limit: int) -> Iterator[None]:
         """Read up to offset `limit`, a piece at a time."""
@@ -105,9 +124,9 @@ class SegmentScan:
         previous = None if self.header is None else self.data[self._start - 11 : self._start - 3]
         while position < size:
             run = self._read_run(position, size, previous)
-            if run.ends:
+            if run.lines:
                 self.runs.append(run)
-                position, previous = run.ends[-1], run.last_sum
+                position, previous = run.end, run.last_sum
             else:
                 after = self._next_sound(position, size)
                 head = len(_head(self._line(after, size))) if after < size else 0
@@ -121,31 +140,44 @@ class SegmentScan:
         return self.data[position : end + 1] if end >= 0 else b""
 
     def _read_run(self, position: int, size: int, previous: bytes | None) -> Run:
-        """Sound lines from `position` on, about `CHUNK_BYTES` of them."""
+        """Sound lines from `position` on, about `CHUNK_BYTES` of them.
+
+        Written out, without helpers: after a crash every line of the log goes through this loop.
+        """
         chunk = self.data[position : min(size, position + CHUNK_BYTES)]
         whole = chunk.rfind(b"\n") + 1
         chunk = chunk[:whole] if whole else self._line(position, size)
-        at, head = position, b""
-        ends: list[int] = []
-        begins: list[int] = []
-        owners: list[bytes] = []
+        spans, has_marks = self.spans, _MARK in chunk
+        at, last_start, lines, is_watermark = position, position, 0, False
+        head, expected = b"", previous or b""
         for line in chunk.split(b"\n")[:-1]:
-            if not line.endswith(b',"sum":"%08x"}' % crc32(line[:-_SUM_BYTES])):
+            if line[-_SUM_BYTES:] != b',"sum":"%08x"}' % crc32(line[:-_SUM_BYTES]):
                 break
             start = head  # it changes only when a sync was made in between
-            if previous is None or not (head and line.startswith(head + previous)):
+            if not head or not line.startswith(head + expected):
                 start = _head(line)
-            owner = _owner(line, len(start) + 10) if start else None
-            if owner is None or not (previous is None or line.startswith(previous, len(start))):
+                if not start or not line.startswith(expected, len(start)):
+                    break
+            owner_at = len(start) + 10
+            in_record = line.find(_RECORD, owner_at)
+            if in_record >= 0:
+                owner = line[owner_at:in_record]
+                begin, end = at + in_record + 5, at + len(line) - _SUM_BYTES
+                places = spans.get(owner)
+                if places is None:
+                    places = spans[owner] = array("Q")
+                places.append(begin)
+                places.append(end)
+                if has_marks and line.find(_MARK, in_record, in_record + _MARK_WITHIN) >= 0:
+                    self.marked.append(Marked(owner, begin, end))
+            elif line[owner_at - 1 : owner_at + 7] != b',"sum":"':
                 break
-            head = start
-            previous = line[-10:-2]
-            owners.append(owner)
-            begins.append(at + len(head) + 15 + len(owner))
+            head, expected, is_watermark = start, line[-10:-2], in_record < 0
+            lines += 1
+            last_start = at
             at += len(line) + 1
-            ends.append(at)
-        synced_bytes = int(head[5:-6]) if ends else 0
-        return Run(position, ends, begins, owners, synced_bytes, previous or b"")
+        synced_bytes = int(head[5:-6]) if lines else 0
+        return Run(position, at, lines, last_start, is_watermark, synced_bytes, expected)
 
     def _next_sound(self, position: int, size: int) -> int:
         """Where the next line starts that is sound by itself; `size` when there is none."""
@@ -170,10 +202,19 @@ class SegmentScan:
         damage: list[Damage] = []
         for gap in self.gaps:
             if not proven and synced <= gap.start:
-                self.runs = [run for run in self.runs if run.start < gap.start]
+                self._drop_from(gap.start)
                 break
             damage.append(Damage(self.path, gap.start, gap.owners))
         return damage
+
+    def _drop_from(self, offset: int) -> None:
+        """Forget what lies behind `offset`, where a gap begins."""
+        self.runs = [run for run in self.runs if run.start < offset]
+        self.marked = [marked for marked in self.marked if marked.begin < offset]
+        for owner, places in list(self.spans.items()):
+            del places[bisect_left(places, offset) :]
+            if not places:
+                del self.spans[owner]
 
 
 def _used(data: bytes) -> int:

@@ -7,7 +7,7 @@ The time and the number of a change are its record's `at` and `seq`, not fields 
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -17,6 +17,9 @@ from session_actor.persistence.errors import ValueUnreadable
 from .blocks import NULL, Free
 from .errors import RecordUnknown, RecordUnreadable
 from .frames import Hold, Instructions, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
@@ -188,12 +191,22 @@ KINDS: Final[dict[str, type[AnyEvent]]] = {
 }
 """The type of each kind of record."""
 
+_DECODE: Final[dict[str, Callable[[bytes], AnyEvent]]] = {
+    kind: msgspec.json.Decoder(event).decode for kind, event in KINDS.items()
+}
+
 
 def decode_event(kind: str, data: bytes) -> AnyEvent:
     """The event of a record of `kind` with the JSON `data`.
 
     Raises `RecordUnknown` for a kind of a newer version, `RecordUnreadable` when the data is not what the kind says.
     """
+    decode = _DECODE.get(kind)
+    if decode is not None:
+        try:
+            return decode(data)
+        except msgspec.MsgspecError:
+            pass  # perhaps a text that had to be tagged
     event = KINDS.get(kind)
     if event is None:
         raise RecordUnknown(kind)

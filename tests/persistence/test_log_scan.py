@@ -61,23 +61,28 @@ def scan(data: bytes, *, proven: bool = False, limit: int = NO_LIMIT) -> tuple[S
 
 
 def records(found: SegmentScan) -> list[bytes]:
-    return [
-        found.data[begin : end - SUFFIX_BYTES]
-        for run in found.runs
-        for begin, end in zip(run.begins, run.ends, strict=True)
-    ]
+    return [found.data[begin:end] for begin, end, _ in places(found)]
+
+
+def places(found: SegmentScan) -> list[tuple[int, int, bytes]]:
+    """Begin and end of each record, and its owner."""
+    return sorted(
+        (begin, end, owner)
+        for owner, spans in found.spans.items()
+        for begin, end in zip(spans[::2], spans[1::2], strict=True)
+    )
 
 
 def count(found: SegmentScan) -> int:
-    return sum(len(run.ends) for run in found.runs)
+    return sum(run.lines for run in found.runs)
 
 
 def test_a_whole_segment_is_read_to_its_end():
     found, damage = scan(WRITTEN.data)
     assert (count(found), damage, found.end, found.size) == (20, [], len(WRITTEN.data), len(WRITTEN.data))
     assert found.header == SegmentHeader(7, SegmentRef(6, 4096))
-    assert [read_owner(owner)[0] for run in found.runs for owner in run.owners] == ["a", "b"] * 10
-    assert [end for run in found.runs for end in run.ends] == [*WRITTEN.starts[1:], len(WRITTEN.data)]
+    assert [read_owner(owner)[0] for _, _, owner in places(found)] == ["a", "b"] * 10
+    assert [end + SUFFIX_BYTES for _, end, _ in places(found)] == [*WRITTEN.starts[1:], len(WRITTEN.data)]
 
 
 @pytest.mark.parametrize("room", [1, 18, 19, 20, 511, 4096, 100_000])
@@ -90,7 +95,7 @@ def test_every_truncation_leaves_the_longest_valid_prefix():
     for length in range(len(WRITTEN.data)):
         found, damage = scan(WRITTEN.data[:length])
         assert damage == []
-        assert count(found) == WRITTEN.lines_before(length)
+        assert count(found) == len(records(found)) == WRITTEN.lines_before(length)
         assert found.end <= length
 
 
@@ -107,7 +112,7 @@ def test_every_flipped_bit_is_damage_if_it_was_shown_to_be_synced_and_a_torn_end
             assert [found.offset for found in damage][:1] == [start], position
         else:
             assert damage == [], position
-            assert count(found) == WRITTEN.lines_before(start), position
+            assert count(found) == len(records(found)) == WRITTEN.lines_before(start), position
 
 
 def test_lines_behind_damage_are_read_for_the_other_sessions():
@@ -156,6 +161,15 @@ def test_a_watermark_shows_what_was_synced_before_it():
     assert (count(found), damage) == (21, [])
     data[WRITTEN.starts[19] + 60] ^= 1
     assert [found.offset for found in scan(bytes(data))[1]] == [WRITTEN.starts[19]]
+
+
+def test_only_a_watermark_that_covers_all_before_it_settles_a_segment():
+    line, total = encode_watermark(len(WRITTEN.data), WRITTEN.last)
+    early, _ = encode_watermark(len(WRITTEN.data) - 1, WRITTEN.last)
+    odd, _ = close_line(b'{"w":%d,"p":"%b","x":1' % (len(WRITTEN.data), WRITTEN.last.encode()))
+    again, _ = close_line(b'{"w":%d,"p":"%b","x":1' % (len(WRITTEN.data), total.encode()))
+    for data, settled in ((b"", False), (line, True), (early, False), (odd, False), (line + again, True)):
+        assert scan(WRITTEN.data + data)[0].is_settled is settled
 
 
 def test_a_line_in_the_wrong_place_is_not_taken():
@@ -216,6 +230,7 @@ def test_any_edit_is_found_or_without_effect(edits):
     positions = [whole.index(record) for record in read]
     assert positions == sorted(set(positions))
     if not damage:
+        assert count(found) == len(read)
         assert read == whole[: len(read)]
         assert len(read) >= WRITTEN.lines_before(WRITTEN.synced_at[-1])
 
