@@ -180,7 +180,7 @@ class LevelUnreachable(PersistenceError):
 
     def __init__(self, level: str, reachable: tuple[str, ...]) -> None:
         """`reachable`: the levels that it can promise."""
-        super().__init__(f"this store cannot promise {level!r}, only {', '.join(reachable)}")
+        super().__init__(f"this store cannot promise {level!r:.64}, only {', '.join(reachable)}")
         self.level = level
         self.reachable = reachable
 

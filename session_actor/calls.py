@@ -14,6 +14,7 @@ import msgspec
 from .blocks import CallRef, ToolCall, ToolResult
 from .errors import CallAmbiguous, CallUnknown
 from .frames import OpenCall, PendingCall
+from .plain import shown
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -118,7 +119,7 @@ def find_call(table: Table, known_ids: Container[str], head: int | None, wanted:
 
 def show(wanted: str | CallRef) -> str:
     """A call in the words of an error."""
-    return repr(wanted) if isinstance(wanted, str) else f"at frame {wanted.frame}, index {wanted.index}"
+    return shown(wanted) if isinstance(wanted, str) else f"at frame {wanted.frame}, index {wanted.index}"
 
 
 def _find_open(table: Table, head: int | None, wanted: str | CallRef) -> FoundCall | None:
@@ -130,7 +131,7 @@ def _find_open(table: Table, head: int | None, wanted: str | CallRef) -> FoundCa
         if call is not None and wanted in (ref, call.id):
             found.append(FoundCall(ref, call))
     if len(found) > 1:
-        raise CallAmbiguous(str(wanted), len(found))
+        raise CallAmbiguous(show(wanted), len(found))
     return found[0] if found else None
 
 

@@ -19,6 +19,7 @@ from session_actor.supervisors.messages import Call
 
 from .blocks import Block, CallRef, ToolCall
 from .frames import Frame, Tool, Turn, Usage
+from .plain import shown
 
 Unit: TypeAlias = Literal["frame", "step", "exchange"]
 """What `Pop` counts."""
@@ -40,7 +41,7 @@ class Command(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     def __repr__(self) -> str:
         """Without the arguments: they may be private."""
-        return f"{type(self).__name__}(on={self.on!r}, key={self.key!r})"
+        return f"{type(self).__name__}(on={shown(self.on)}, key={shown(self.key)})"
 
 
 class Push(Command, Call[Frame], frozen=True, gc=False):

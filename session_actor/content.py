@@ -7,7 +7,7 @@ texts. `checked` runs a rule; it raises `InvalidArgument` or `ValueNotStorable`,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -19,6 +19,7 @@ from session_actor.persistence.errors import ValueUnreadable
 from .blocks import NULL, Block, CallRef, Document, Image, Native, ResultBlock, Text, Thinking, ToolCall, ToolResult
 from .errors import InvalidArgument, ValueNotStorable
 from .frames import Tool, Turn, Usage
+from .plain import is_a, items_of, plain_str
 
 Kept = TypeVar("Kept", bound=msgspec.Struct)
 Value = TypeVar("Value")
@@ -47,14 +48,16 @@ def checked(rule: Rule[Value], value: object, where: str) -> Value:
         return rule(value)
     except _Bad as bad:
         raise bad.error(where + "".join(reversed(bad.steps)), bad.why) from None
+    except Exception as error:  # noqa: BLE001 - a value may be of a caller's own class, and that may raise anything
+        raise InvalidArgument(where, f"cannot be read: it raised {type(error).__name__}") from None
 
 
 def text(value: object) -> str:
     """A str."""
     if type(value) is str:
         return value
-    if isinstance(value, str):
-        return str.__str__(value)
+    if is_a(value, str):
+        return plain_str(value)
     raise _Bad(f"must be a str, got {type(value).__name__}")
 
 
@@ -72,32 +75,35 @@ def texts(value: object) -> tuple[str, ...]:
 
 def flag(value: object) -> bool:
     """A bool."""
-    if isinstance(value, bool):
+    if value is True or value is False:
         return value
     raise _Bad(f"must be a bool, got {type(value).__name__}")
 
 
 def count(value: object) -> int:
     """An int from 0 that fits 64 bits."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if not is_a(value, int) or type(value) is bool:
         raise _Bad(f"must be an int, got {type(value).__name__}")
-    if not 0 <= value < _INT_LIMIT:
+    number = int.__pos__(cast("int", value))
+    if not 0 <= number < _INT_LIMIT:
         raise _Bad("must be from 0 to 2**63 - 1")
-    return int(value)
+    return number
 
 
 def data(value: object) -> bytes:
     """Bytes."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(cast("bytes", value))
+    if type(value) is bytes:
+        return value
+    if is_a(value, (bytes, bytearray, memoryview)):
+        return bytes(memoryview(cast("bytes", value)))
     raise _Bad(f"must be bytes, got {type(value).__name__}")
 
 
 def free(value: object) -> msgspec.Raw:
     """Any value that JSON can hold exactly, as its JSON text."""
     try:
-        if isinstance(value, msgspec.Raw):
-            value = values.loads(bytes(value))
+        if is_a(value, msgspec.Raw):
+            value = values.loads(bytes(cast("msgspec.Raw", value)))
         encoded = values.dumps(value)
     except FreeValueRefused as refused:
         raise _Bad(refused.why, refused.where.removeprefix("$"), error=ValueNotStorable) from None
@@ -108,9 +114,9 @@ def free(value: object) -> msgspec.Raw:
 
 def arguments(value: object) -> str:
     """The arguments of a tool call: the JSON text that the model wrote, as it is; a mapping is written as JSON."""
-    if isinstance(value, str):
+    if is_a(value, str):
         return text(value)
-    if not isinstance(value, Mapping):
+    if not is_a(value, dict):
         raise _Bad(f"must be JSON text or a dict, got {type(value).__name__}")
     try:
         written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -132,16 +138,16 @@ def role(value: object) -> str:
 
 def call_ref(value: object) -> CallRef:
     """The name of a call."""
-    if not isinstance(value, CallRef):
+    if type(value) is not CallRef:
         raise _Bad(f"must be a CallRef, got {type(value).__name__}")
     return CallRef(count(value.frame), count(value.index))
 
 
 def call(value: object) -> str | CallRef:
     """A call id, or the name of a call."""
-    if isinstance(value, str):
+    if is_a(value, str):
         return text(value)
-    if isinstance(value, CallRef):
+    if type(value) is CallRef:
         return call_ref(value)
     raise _Bad(f"must be a call id or a CallRef, got {type(value).__name__}")
 
@@ -153,8 +159,9 @@ def maybe(rule: Rule[Value]) -> Rule[Value | None]:
 
 def blocks(value: object) -> tuple[Block, ...]:
     """Blocks, from a str (one `Text`; none when empty) or a list or a tuple of blocks and strs."""
-    if isinstance(value, str):
-        return (Text(text(value)),) if value else ()
+    if is_a(value, str):
+        given = text(value)
+        return (Text(given),) if given else ()
     return _each(_block, value)
 
 
@@ -230,19 +237,19 @@ def _check_source(media: Image | Document) -> None:
 
 
 def _block(value: object) -> Block:
-    if isinstance(value, str):
+    if is_a(value, str):
         return Text(text(value))
-    if not isinstance(value, Block) or type(value) not in _BLOCKS:
+    if type(value) not in _BLOCKS or not isinstance(value, Block):  # the second for type checkers
         raise _Bad(f"must be a block or a str, got {type(value).__name__}")
     return struct(value, type(value))
 
 
 def _each(rule: Rule[Value], value: object) -> tuple[Value, ...]:
-    if not isinstance(value, list | tuple):
+    if not is_a(value, _LISTS):
         raise _Bad(f"must be a list or a tuple, got {type(value).__name__}")
     kept: list[Value] = []
     try:
-        for item in cast("list[object]", value):
+        for item in items_of(value):
             kept.append(rule(item))  # noqa: PERF401 - the place of a bad one is how many are kept
     except _Bad as bad:
         bad.steps.append(f"[{len(kept)}]")

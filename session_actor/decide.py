@@ -25,7 +25,7 @@ from .commands import (
     RenameBranch,
     RenameCheckpoint,
 )
-from .errors import ForkUnfinished, HeadMoved, InvalidArgument, SessionEnded
+from .errors import BranchUnknown, ForkUnfinished, HeadMoved, InvalidArgument, SessionEnded
 from .events import AnyEvent, Pushed
 from .fingerprint import fingerprint
 from .keys import Repeat, reply_of
@@ -55,7 +55,16 @@ def decide(state: State, command: Command) -> Decision:
         return _decide_once(state, command, command.key)
     if state.ended is not None or state.importing:
         raise SessionEnded(state.session) if state.ended is not None else ForkUnfinished(state.session)
-    head = state.head if command.on is None else state.head_of(command.on)
+    on = command.on
+    if on is None:
+        head = state.head
+    elif type(on) is str:
+        try:
+            head = state.branches[on]
+        except KeyError:
+            raise BranchUnknown(on) from None
+    else:
+        return decide(state, msgspec.structs.replace(command, on=check_name(on, "on")))
     if command.expect_head is not None:
         _check_head(command.expect_head, head)
     try:
@@ -73,7 +82,7 @@ def decide(state: State, command: Command) -> Decision:
 
 def _decide_once(state: State, command: Command, key: str) -> Decision:
     """The same under a key: it is looked up first, and the event tells `apply` to remember it."""
-    check_name(key, "key")
+    key = check_name(key, "key")
     args = fingerprint(command)
     entry = state.keys.find(key, args)
     if entry is not None:
@@ -86,7 +95,7 @@ def _decide_once(state: State, command: Command, key: str) -> Decision:
 
 
 def _check_head(expected: object, head: int | None) -> None:
-    if isinstance(expected, bool) or not isinstance(expected, int):
+    if type(expected) is not int:
         raise InvalidArgument("expect_head", f"must be the id of a frame or 0, got {type(expected).__name__}")
     if expected != (head or 0):
         raise HeadMoved(expected, head)

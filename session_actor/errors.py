@@ -11,6 +11,8 @@ from __future__ import annotations
 from session_actor.persistence import errors as store
 from session_actor.supervisors import errors as actors
 
+from .plain import shown
+
 
 class SessionActorError(Exception):
     """The root: every error that this package raises on purpose derives from it."""
@@ -38,8 +40,9 @@ class HeadMoved(Refused):
     def __init__(self, expected: int, actual: int | None) -> None:
         """Frame ids; 0 and None stand for the empty stack."""
         super().__init__(
-            f"the head is {'the empty stack' if actual is None else f'frame {actual}'}, not "
-            f"{'the empty stack' if expected == 0 else f'frame {expected}'}; nothing was changed: read the stack again"
+            f"the head is {f'frame {actual}' if actual else 'the empty stack'}, not "
+            f"{f'frame {shown(expected)}' if expected else 'the empty stack'}; "
+            "nothing was changed: read the stack again"
         )
         self.expected = expected
         self.actual = actual
@@ -50,7 +53,7 @@ class FrameUnknown(Refused):
 
     def __init__(self, frame: int, why: str = "this session never had it, or it was pruned") -> None:
         """`frame`: the id."""
-        super().__init__(f"there is no frame {frame}: {why}")
+        super().__init__(f"there is no frame {shown(frame)}: {why}")
         self.frame = frame
 
 
@@ -59,7 +62,7 @@ class NameUnknown(Refused):
 
     def __init__(self, name: str, what: str = "branch or checkpoint") -> None:
         """`what`: what was looked for."""
-        super().__init__(f"there is no {what} {name!r}; branches() and checkpoints() list the names")
+        super().__init__(f"there is no {what} {shown(name)}; branches() and checkpoints() list the names")
         self.name = name
 
 
@@ -119,9 +122,9 @@ class CallAmbiguous(Refused):
     """Several open calls have this id: the provider repeats its ids."""
 
     def __init__(self, call_id: str, count: int) -> None:
-        """`count`: how many open calls share the id."""
+        """`call_id`: as asked for. `count`: how many open calls share the id."""
         super().__init__(
-            f"{count} open calls have the id {call_id!r}; name the one you mean by its ref (pending_calls())"
+            f"{count} open calls have the id {call_id}; name the one you mean by its ref (pending_calls())"
         )
         self.call_id = call_id
 

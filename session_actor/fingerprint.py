@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import msgspec
 
 from .errors import InvalidArgument
 from .frames import Frame
+from .plain import is_a, items_of, plain_str
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,16 +37,26 @@ def fingerprint(command: Command) -> str:
                 _feed(digest, value)
     except RecursionError:
         raise InvalidArgument("an argument", "is nested too deeply to be stored") from None
+    except InvalidArgument:
+        raise
+    except Exception as error:  # noqa: BLE001 - a value may be of a caller's own class, and that may raise anything
+        raise InvalidArgument("an argument", f"cannot be read: it raised {type(error).__name__}") from None
     return digest.hexdigest()
 
 
 def _fields(struct: msgspec.Struct) -> list[tuple[str, object]]:
+    """The fields that do not have their defaults. Only what is of the default's own type is compared with it."""
     found: list[tuple[str, object]] = []
-    for field in msgspec.structs.fields(struct):
-        value: object = getattr(struct, field.name)
-        if value is not field.default and value != field.default:
-            found.append((field.name, value))
+    for name, default in _defaults(type(struct)):
+        value: object = getattr(struct, name)
+        if value is not default and (type(value) is not type(default) or value != default):
+            found.append((name, value))
     return found
+
+
+@lru_cache(maxsize=256)
+def _defaults(kind: type[msgspec.Struct]) -> tuple[tuple[str, object], ...]:
+    return tuple((field.name, field.default) for field in msgspec.structs.fields(kind))
 
 
 def _feed(digest: blake2b, value: object) -> None:
@@ -58,30 +69,32 @@ def _feed(digest: blake2b, value: object) -> None:
 
 
 def _scalar(value: object) -> Parts | None:
-    if isinstance(value, str):
-        return b"s", value.encode("utf-8", "surrogatepass"), ()
-    if value is None or isinstance(value, bool | float):
+    if is_a(value, str):
+        return b"s", plain_str(value).encode("utf-8", "surrogatepass"), ()
+    if value is None or value is True or value is False:
         return b"n", repr(value).encode(), ()
-    if isinstance(value, int):
-        return b"i", hex(value).encode(), ()
-    if isinstance(value, bytes | bytearray | memoryview | msgspec.Raw):
-        return b"b", bytes(cast("bytes", value)), ()
-    return None
+    if is_a(value, float):
+        return b"n", float.__repr__(cast("float", value)).encode(), ()
+    if is_a(value, int):
+        return b"i", hex(cast("int", value)).encode(), ()
+    if is_a(value, (bytes, bytearray, memoryview)):
+        return b"b", bytes(memoryview(cast("bytes", value))), ()
+    return (b"b", bytes(value), ()) if isinstance(value, msgspec.Raw) else None
 
 
 def _container(value: object) -> Parts:
-    if isinstance(value, Frame):
-        return b"f", b"", (value.id,)
-    if isinstance(value, msgspec.Struct):
-        return b"o", type(value).__name__.encode(), (dict(_fields(value)),)
-    if isinstance(value, Mapping):
-        items = sorted(cast("Mapping[object, object]", value).items(), key=_by_key)
+    if is_a(value, Frame):
+        return b"f", b"", (cast("Frame", value).id,)
+    if is_a(value, msgspec.Struct):
+        return b"o", type(value).__name__.encode(), (dict(_fields(cast("msgspec.Struct", value))),)
+    if is_a(value, dict):
+        items: list[tuple[object, object]] = sorted(cast("Any", dict).items(value), key=_by_key)
         return b"m", str(len(items)).encode(), [part for item in items for part in item]
-    if isinstance(value, list | tuple):
-        listed = cast("list[object]", value)
+    if is_a(value, (list, tuple)):
+        listed = list(items_of(value))
         return b"l", str(len(listed)).encode(), listed
     raise InvalidArgument("an argument", f"of type {type(value).__name__} cannot be stored")
 
 
 def _by_key(item: tuple[object, object]) -> str:
-    return repr(item[0])
+    return repr(plain_str(item[0])) if is_a(item[0], str) else ""  # any other key is refused later

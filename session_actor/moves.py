@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .errors import (
     BranchAttached,
@@ -17,6 +17,7 @@ from .errors import (
 from .events import Checkpointed, Ended, Moved, NameDeleted, Popped, Renamed
 from .frames import Frame
 from .names import check_name
+from .plain import is_a, plain_str, shown
 
 if TYPE_CHECKING:
     from .commands import (
@@ -28,8 +29,12 @@ if TYPE_CHECKING:
         Pop,
         RenameBranch,
         RenameCheckpoint,
+        Unit,
     )
     from .state import State
+
+_FRAME: Final = "frame"
+_UNITS: Final[tuple[Unit, ...]] = (_FRAME, "step", "exchange")
 
 
 def pop(state: State, command: Pop, head: int | None) -> Popped:
@@ -38,16 +43,14 @@ def pop(state: State, command: Pop, head: int | None) -> Popped:
     if type(n) is not int:
         raise InvalidArgument("n", f"must be an int, got {type(n).__name__}")
     if n < 1:
-        raise InvalidArgument("n", f"must be at least 1, got {n}")
-    if unit == "frame":
+        raise InvalidArgument("n", f"must be at least 1, got {shown(n)}")
+    if unit is _FRAME or (unit := _checked_unit(unit)) == _FRAME:
         frames = state.table.frames
         to, popped = head, 0
         while to is not None and popped < n:
             to = frames[to].parent  # type: ignore[union-attr]  # frames on a stack are there
             popped += 1
         return Popped(head, to, popped, command.on)
-    if unit not in ("step", "exchange"):
-        raise InvalidArgument("unit", 'must be "frame", "step" or "exchange"')
     to = head
     for _ in range(n):
         start = _start(state, to, unit)
@@ -55,6 +58,13 @@ def pop(state: State, command: Pop, head: int | None) -> Popped:
             break
         to = start.parent
     return Popped(head, to, _depth(state, head) - _depth(state, to), command.on)
+
+
+def _checked_unit(unit: object) -> Unit:
+    plain = plain_str(unit) if is_a(unit, str) else ""
+    if plain not in _UNITS:
+        raise InvalidArgument("unit", 'must be "frame", "step" or "exchange"')
+    return plain
 
 
 def _start(state: State, head: int | None, unit: str) -> Frame | None:
@@ -76,8 +86,11 @@ def goto(state: State, command: Goto, _head: int | None) -> Moved:
     if command.on is not None:
         raise InvalidArgument("goto", "is for the session; a handle of one branch stays on it (fork makes another)")
     target = command.target
-    if isinstance(target, str) and target in state.branches:
-        return Moved(state.branches[target], target if type(target) is str else str.__str__(target))
+    if type(target) is not int:
+        if type(target) is not str and is_a(target, str):
+            target = plain_str(target)
+        if type(target) is str and target in state.branches:
+            return Moved(state.branches[target], target)
     return Moved(frame_of(state, target), None)
 
 
@@ -124,18 +137,29 @@ def frame_of(state: State, target: object) -> int | None:
         if state.table.get(target) is None:
             raise FrameUnknown(target)
         return target
-    if isinstance(target, str):
-        if target in state.branches:
-            return state.branches[target]
-        if target in state.checkpoints:
-            return state.checkpoints[target]
-        raise NameUnknown(target)
-    if isinstance(target, Frame):
-        frame = state.table.get(target.id)
-        if frame is None or (frame is not target and frame != target):
+    if is_a(target, str):
+        name = plain_str(target)
+        if name in state.branches:
+            return state.branches[name]
+        if name in state.checkpoints:
+            return state.checkpoints[name]
+        raise NameUnknown(name)
+    if type(target) is Frame:
+        frame = state.table.get(target.id) if type(target.id) is int else None
+        if frame is None or not _same(frame, target):
             raise FrameUnknown(target.id, "the frame given is not one of this session")
         return frame.id
     raise InvalidArgument("frame", f"must be a frame, its id, or a name, got {type(target).__name__}")
+
+
+def _same(ours: Frame, given: Frame) -> bool:
+    """Whether a caller's frame is ours; it may hold anything."""
+    if given is ours:
+        return True
+    try:
+        return given == ours
+    except Exception:  # noqa: BLE001 - what compares may be a class of the caller's
+        return False
 
 
 def check_new_name(state: State, name: object, what: str) -> str:

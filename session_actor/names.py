@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .errors import InvalidArgument
+from .plain import is_a, plain_str
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -20,13 +21,14 @@ def check_name(name: object, what: str) -> str:
     """`name` itself, a non-empty str of at most 512 characters, or `InvalidArgument` that calls it `what`."""
     if type(name) is str and 0 < len(name) <= NAME_LIMIT:
         return name
-    if not isinstance(name, str):
+    if not is_a(name, str):
         raise InvalidArgument(what, f"must be a str, got {type(name).__name__}")
-    if not name:
+    plain = plain_str(name)
+    if not plain:
         raise InvalidArgument(what, "must not be empty")
-    if len(name) > NAME_LIMIT:
-        raise InvalidArgument(what, f"has {len(name)} characters, the limit is {NAME_LIMIT}")
-    return str.__str__(name)
+    if len(plain) > NAME_LIMIT:
+        raise InvalidArgument(what, f"has {len(plain)} characters, the limit is {NAME_LIMIT}")
+    return plain
 
 
 def branch_name(frame_id: int, branches: Container[str], checkpoints: Container[str]) -> str:

@@ -17,8 +17,6 @@ from .names import branch_name, check_name
 from .results import bind_results
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .commands import AddAssistant, AddToolResult, AddUser, Configure, Fork, HoldCall, Push
     from .state import State
 
@@ -90,22 +88,24 @@ def add_assistant(state: State, command: AddAssistant, head: int | None) -> Push
 
 def add_tool_result(state: State, command: AddToolResult, head: int | None) -> Pushed | Repeat:
     """A frame with one result; the same result again: the frame that has it."""
-    found = find_call(state.table, state.call_ids, head, checked(content.call, command.call, "call"))
+    call = checked(content.call, command.call, "call")
+    found = find_call(state.table, state.call_ids, head, call)
     blocks = checked(content.result_blocks, command.content, "content")
     result = ToolResult(found.call.id, blocks, checked(content.flag, command.is_error, "is_error"), found.ref)
     if found.answered_in is None:
         return _pushed(state, command.on, head, (Turn("tool", (result,)),))
     frame = state.table.get(found.answered_in)
     if frame is None or result not in results_in(frame.turns):
-        raise CallAlreadyAnswered(show(command.call), found.answered_in)
+        raise CallAlreadyAnswered(show(call), found.answered_in)
     return Repeat(frame, state.seq)
 
 
 def hold_call(state: State, command: HoldCall, head: int | None) -> Pushed:
     """A frame without turns that holds a call back."""
-    found = find_call(state.table, state.call_ids, head, checked(content.call, command.call, "call"))
+    call = checked(content.call, command.call, "call")
+    found = find_call(state.table, state.call_ids, head, call)
     if found.answered_in is not None:
-        raise CallAlreadyAnswered(show(command.call), found.answered_in)
+        raise CallAlreadyAnswered(show(call), found.answered_in)
     hold = Hold(found.ref, check_name(command.reason, "reason"))
     return _pushed(state, command.on, head, (), holds=(hold,))
 
@@ -136,14 +136,15 @@ def fork(state: State, command: Fork, head: int | None) -> Pushed | Branched:
 
 
 def _pushes(command: Fork) -> bool:
-    """Whether any field asks for a new frame; a value that is none of its kind does, and is refused then."""
-    return (
-        command.user_input != ""
-        or command.assistant_output != ""
-        or command.turns is not None
-        or command.pinned is not False
-        or command.assumptions not in _EMPTY
-        or command.decisions not in _EMPTY
+    """Whether any field asks for a new frame. Raises `InvalidArgument` for a value that is none of its kind."""
+    user_input, assistant_output = command.user_input, command.assistant_output
+    return bool(
+        command.turns is not None
+        or (user_input is not _BLANK and checked(content.text, user_input, "user_input"))
+        or (assistant_output is not _BLANK and checked(content.text, assistant_output, "assistant_output"))
+        or (command.pinned is not False and checked(content.flag, command.pinned, "pinned"))
+        or (command.assumptions is not _NONE and checked(content.texts, command.assumptions, "assumptions"))
+        or (command.decisions is not _NONE and checked(content.texts, command.decisions, "decisions"))
     )
 
 
@@ -179,5 +180,5 @@ def _branch_when_detached(state: State, on: str | None) -> str | None:
     return branch_name(state.next_id, state.branches, state.checkpoints)
 
 
+_BLANK: Final = ""
 _NONE: Final[tuple[str, ...]] = ()
-_EMPTY: Final[tuple[Sequence[str], ...]] = ((), [])

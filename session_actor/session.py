@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from session_actor.persistence import (
-    LEVELS,
     Fenced,
     Lease,
     Level,
@@ -42,8 +41,9 @@ from .commands import (
 )
 from .decide import Repeat, decide
 from .deletion import Delete, delete_records
-from .errors import ForkUnfinished, LevelUnreachable, Refused, translate
+from .errors import ForkUnfinished, Refused, translate
 from .events import AnyEvent, decode_event
+from .levels import check_level
 from .outputs import OutputGate
 from .service_errors import SessionFenced, SessionNotFound
 from .state import State
@@ -169,7 +169,7 @@ class SessionServer(GenServer):
     )  # fmt: skip
     def change(self, command: Command) -> Any:
         """One change in one step: admit, decide, apply, append; the reply leaves when its level is reached."""
-        level: Any = command.durability or self._level  # the store says whether it knows the word
+        level = self._level if command.durability is None else check_level(command.durability)
         store = self._store
         if level not in store.admitted:
             try:
@@ -210,12 +210,11 @@ class SessionServer(GenServer):
     def flush(self, message: Flush) -> Any:
         """Reply when all records so far have reached the level."""
         seq = self._state.seq
-        if message.level == "async":
+        level = check_level(message.level, "level")
+        if level == "async":
             return seq
-        if message.level not in LEVELS:
-            raise LevelUnreachable(message.level, LEVELS)
         try:
-            return self._gate.release_at(message.level, self._position, seq)
+            return self._gate.release_at(level, self._position, seq)
         except PersistenceError as error:
             raise translate(error) from None
 

@@ -8,7 +8,7 @@ from .blocks import NULL, thawed
 from .calls import pending
 from .errors import BranchUnknown
 from .keys import Keys
-from .names import MAIN
+from .names import MAIN, check_name
 from .stack import Stack
 from .table import Table
 
@@ -72,12 +72,12 @@ class State:
         return thawed(self.raw_metadata)
 
     def head_of(self, on: str | None) -> int | None:
-        """The head of branch `on`; None: the session's own. Raises `BranchUnknown`."""
+        """The head of branch `on`; None: the session's own. Raises `BranchUnknown`, `InvalidArgument`."""
         if on is None:
             return self.head
         try:
-            return self.branches[on]
-        except (KeyError, TypeError):
+            return self.branches[on if type(on) is str else check_name(on, "on")]
+        except KeyError:
             raise BranchUnknown(on) from None
 
     def stack(self, on: str | None = None) -> Stack:

@@ -232,8 +232,10 @@ def test_goto_on_a_branch_is_refused(live):
     live.refuses(InvalidArgument, Goto(1, on="main"))
 
 
-@pytest.mark.parametrize("on", ["nowhere", 7, ["main"]])
-def test_a_command_on_no_branch_is_refused(live, on):
-    live.refuses(BranchUnknown, Push("x", on=on))
-    with pytest.raises(BranchUnknown):
+@pytest.mark.parametrize(
+    ("on", "error"), [("nowhere", BranchUnknown), (7, InvalidArgument), (["main"], InvalidArgument)], ids=str
+)
+def test_a_command_on_no_branch_is_refused(live, on, error):
+    live.refuses(error, Push("x", on=on))
+    with pytest.raises(error):
         live.state.stack(on)
