@@ -73,6 +73,8 @@ class Cutter:
         self.last_cut_us: int | None = None
         self.lock = asyncio.Lock()
         """Held while journals and catalog change."""
+        self.unforgotten: set[tuple[str, str]] = set()
+        """Sessions and births that are deleted, though the catalog may still have them."""
         self._disk = disk
         self._log = log
         self._catalog = catalog
@@ -215,6 +217,7 @@ class Cutter:
     def _committed(self, segments: list[Segment], grown: list[Grown], dead: list[SessionLog]) -> None:
         for log, extent, _ in grown:
             log.extent = extent
+        self.unforgotten.difference_update((log.session, log.birth) for log in dead)
         for segment in segments:
             self._log.sealed.popleft()
             segment.data = None
@@ -243,10 +246,12 @@ class Cutter:
 
         When it raises, or the process dies, the same is done when the store is opened next or the tombstone is cut.
         """
+        self.unforgotten.add((log.session, log.birth))
         async with self.lock:
             oldest = next(iter(self._log.sealed), self._log.current)
             first_live = self._log.next_number if oldest is None else oldest.number
             await self._thread.run(lambda: self._remove(log, first_live))
+        self.unforgotten.discard((log.session, log.birth))
 
     def _remove(self, log: SessionLog, first_live: int) -> None:
         row = self._catalog.get(log.session)

@@ -123,6 +123,8 @@ class Engine:
         row = self.catalog.get(session)
         if row is None:
             return None, self.catalog.deleted(session)
+        if (session, row.birth) in self.cutter.unforgotten:
+            return None, True
         extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
         log = SessionLog(session, row.birth, row.created_us, extent)
         log.ahead = self.loader.read_ahead(log, extent)

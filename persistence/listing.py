@@ -33,7 +33,8 @@ async def list_sessions(engine: Engine, logs: Mapping[str, SessionLog], prefix: 
                 index += 1
             if index < len(fresh) and fresh[index] == row.session:
                 index += 1
-            info = _of_row(row) if row.session not in logs else _of_log(logs[row.session])
+            dead = (row.session, row.birth) in engine.cutter.unforgotten
+            info = _of_log(logs[row.session]) if row.session in logs else None if dead else _of_row(row)
             if info is not None:
                 yield info
         if len(rows) < PAGE:

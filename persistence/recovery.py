@@ -84,13 +84,13 @@ class LogRecovery:
                 await asyncio.sleep(0)
         kept = self._judge(chain, limits)
         await self._set_aside(kept, [scan for scan in scans if scan not in kept])
+        if kept and not kept[-1].is_settled:
+            for index, scan in enumerate(kept):
+                if not _proven(kept, index):
+                    await self._thread.run(partial(self._make_durable, scan))
         for scan in kept:
             await self._index(scan)
         await self._note_ends()
-        for scan in kept[-1:]:
-            if not scan.is_settled:
-                for segment in self._log.sealed:
-                    await self._thread.run(partial(self._sync, segment.path))
         self._log.next_number = max([first_live - 1, *numbers]) + 1
         if kept:
             self._log.tail = SegmentRef(_number(kept[-1]), kept[-1].end)
@@ -98,10 +98,16 @@ class LogRecovery:
         self._found.logs = self._newest_births()
         return self._found
 
-    def _sync(self, path: str) -> None:
-        """What a killed process had written may not be on the disk yet, and what follows must not outlive it."""
-        file = self._disk.open(path, write=True)
+    def _make_durable(self, scan: SegmentScan) -> None:
+        """What a killed process had written may not be on the disk yet, and what follows must not outlive it.
+
+        It is written anew before it is synced: had a sync of that process failed, the kernel would take the lost pages
+        for clean, and another sync would say OK over them (PostgreSQL's fsync lesson of 2018).
+        """
+        start = scan.synced_bytes
+        file = self._disk.open(scan.path, write=True)
         try:
+            file.write(scan.data[start : scan.end], start)
             file.sync()
         finally:
             file.close()
@@ -146,7 +152,7 @@ class LogRecovery:
     def _judge(self, chain: list[SegmentScan], limits: list[int]) -> list[SegmentScan]:
         """Find damage and the torn end; returns the segments up to it."""
         for index, scan in enumerate(chain):
-            proven = any(later.synced_bytes > 0 for later in chain[index + 1 :])
+            proven = _proven(chain, index)
             damage = scan.judge(proven=proven)
             last = index == len(chain) - 1
             if not last and scan.end < limits[index]:
@@ -269,6 +275,11 @@ class LogRecovery:
         if owner not in self._births and await self._thread.run(partial(self._known, *owner)):
             self._births[owner] = SessionLog(*owner)
         return self._births.get(owner)
+
+
+def _proven(chain: list[SegmentScan], index: int) -> bool:
+    """Whether a later segment shows that all of this one was synced."""
+    return any(later.synced_bytes > 0 for later in chain[index + 1 :])
 
 
 def _name(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
+from pathlib import Path
 
 from session_actor.persistence.storage import OsDisk
 
@@ -102,3 +103,81 @@ class TroubledFile:
 
     def close(self):
         self.file.close()
+
+
+class Kernel:
+    """What the disk itself holds of each file, and what is on its way there, by inode: see `CachedDisk`."""
+
+    def __init__(self) -> None:
+        self.durable: dict[int, bytearray] = {}
+        self.dirty: dict[int, list[tuple[int, bytes]]] = {}
+
+    def lose_power(self, root: Path) -> None:
+        """Leave in the files under `root` what the disk holds."""
+        for path in root.rglob("*.ndjson"):
+            path.write_bytes(self.durable[path.stat().st_ino])
+        self.dirty.clear()
+
+
+class CachedDisk(OsDisk):
+    """Writes reach the files at once, as through the page cache, and the disk at a sync; then the power may be lost.
+
+    A sync that fails forgets what it should have made durable, and later ones say OK over that, as on Linux; the
+    process dies with it. Names are always durable.
+    """
+
+    def __init__(self, kernel: Kernel, *, sync_fails: bool = False) -> None:
+        self.kernel = kernel
+        self.sync_fails = sync_fails
+        self.dead = False
+
+    def open(self, path, *, write=False, create=False):
+        self.reach()
+        return CachedFile(self, super().open(path, write=write, create=create), Path(path).stat().st_ino)
+
+    def rename(self, source, target):
+        self.reach()
+        super().rename(source, target)
+
+    def reach(self) -> None:
+        if self.dead:
+            raise Dead(errno.EIO, "dead")
+
+
+class CachedFile:
+    """A file of a `CachedDisk`."""
+
+    def __init__(self, disk: CachedDisk, file, inode: int) -> None:
+        self.disk = disk
+        self.file = file
+        if not file.size():
+            disk.kernel.durable[inode], disk.kernel.dirty[inode] = bytearray(), []
+        self.durable = disk.kernel.durable[inode]
+        self.dirty = disk.kernel.dirty.setdefault(inode, [])
+        self.read, self.size, self.close = file.read, file.size, file.close
+
+    def write(self, data, offset):
+        self.disk.reach()
+        self.file.write(data, offset)
+        self.dirty.append((offset, data))
+
+    def preallocate(self, length):
+        self.disk.reach()
+        self.file.preallocate(length)
+        self.durable.extend(bytes(length - len(self.durable)))
+
+    def truncate(self, length):
+        self.disk.reach()
+        self.file.truncate(length)
+        del self.durable[length:]
+
+    def sync(self):
+        self.disk.reach()
+        dirty = self.dirty[:]
+        self.dirty.clear()
+        if self.disk.sync_fails:
+            self.disk.dead = True
+            raise Dead(errno.EIO, "the disk refused")
+        for offset, data in dirty:
+            self.durable.extend(bytes(max(0, offset + len(data) - len(self.durable))))
+            self.durable[offset : offset + len(data)] = data

@@ -271,6 +271,35 @@ async def test_nothing_is_tried_again_after_the_close(root):
     assert len(disk.calls) == calls
 
 
+async def test_a_deleted_session_stays_deleted_while_the_catalog_cannot_forget_it(root, monkeypatch):
+    store = FileStore(root)
+    async with opened(store, working=False):
+        lease = await store.acquire("user-42", create=True)
+        say(store, lease, "old")
+    async with opened(store, working=False):
+        while await store._engine.cutter.cut():
+            pass
+        lease = await store.acquire("user-42", create=False)
+
+        def refuse(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "asked to fail")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(store._engine.catalog, "commit_cut", refuse)
+            await store.delete(lease)
+        assert "asked to fail" in store.health().last_error
+        store.release(await store.acquire("user-42", create=True))
+        assert [info.id async for info in store.sessions()] == []
+        with pytest.raises(SessionTombstoned):
+            await store.acquire("user-42", create=False)
+    async with opened(store, working=False):
+        with pytest.raises(SessionTombstoned):
+            await store.acquire("user-42", create=False)
+        say(store, await store.acquire("user-42", create=True), "new")
+    async with opened(store, working=False):
+        assert await said(store, await store.acquire("user-42", create=False)) == ["new"]
+
+
 async def test_a_delete_that_fails_and_that_nobody_waits_for_is_shown_by_health(root):
     disk = TroubledDisk()
     async with opened(FileStore(root, disk=disk), working=False) as store:
