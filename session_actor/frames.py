@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from .blocks import NULL, Block, CallRef, Free, Text, thawed
+from .plain import shown
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
 """Who speaks in a turn."""
@@ -34,6 +35,11 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def raw_value(self) -> object:
         """The provider's own report as a Python value, a fresh copy each time; None when there is none."""
         return thawed(self.raw)
+
+    def __repr__(self) -> str:
+        """Without the provider's own report."""
+        counts = [(name, getattr(self, name)) for name in self.__struct_fields__ if name != "raw"]
+        return f"Usage({', '.join(f'{name}={shown(count)}' for name, count in counts)})"
 
 
 class Turn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

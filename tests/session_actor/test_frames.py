@@ -115,6 +115,7 @@ def test_frames_are_unknown_to_the_garbage_collector():
         Thinking(SECRET, SECRET),
         Native("anthropic", "m", {"text": SECRET}),
         Turn("user", (Text(SECRET),)),
+        Usage(7, raw={"text": SECRET}),
         Tool("read", SECRET, {"description": SECRET}),
         Instructions(SECRET),
         PendingCall(ref=None, id="c1", name="read", arguments=SECRET),
