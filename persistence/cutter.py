@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from .catalog import CatalogRow
-from .errors import LogCorrupt, PersistenceError
+from .errors import LogCorrupt, PersistenceError, StoreClosed
 from .journal import append_to_journal
 from .names import journal_path
 from .record import decode_record
@@ -222,7 +222,8 @@ class Cutter:
             self._log.sealed.popleft()
             segment.data = None
         self.last_cut_us = time.time_ns() // 1000
-        self._thread.submit(lambda: self._log.remove(segments), self._on_removed)
+        with contextlib.suppress(StoreClosed):  # closed since: they are removed when the store is opened next
+            self._thread.submit(lambda: self._log.remove(segments), self._on_removed)
         self._tell(_groups([*(one.log for one in grown), *dead]))
 
     def _tell(self, groups: Iterator[list[SessionLog]]) -> None:

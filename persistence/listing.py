@@ -28,29 +28,37 @@ async def list_sessions(engine: Engine, logs: Mapping[str, SessionLog], prefix: 
         rows = await engine.read_thread.run(partial(engine.catalog.rows, prefix, after, PAGE))
         for row in rows:
             while index < len(fresh) and fresh[index] < row.session:
-                if (info := _of_log(logs.get(fresh[index]))) is not None:
+                if (info := await _newest(engine, logs, fresh[index])) is not None:
                     yield info
                 index += 1
             if index < len(fresh) and fresh[index] == row.session:
                 index += 1
-            dead = (row.session, row.birth) in engine.cutter.unforgotten
-            info = _of_log(logs[row.session]) if row.session in logs else None if dead else _of_row(row)
-            if info is not None:
+            if (info := _of_log(logs[row.session]) if row.session in logs else _of_row(engine, row)) is not None:
                 yield info
         if len(rows) < PAGE:
             break
         after = rows[-1].session
     for session in fresh[index:]:
-        if (info := _of_log(logs.get(session))) is not None:
+        if (info := await _newest(engine, logs, session)) is not None:
             yield info
 
 
-def _of_log(log: SessionLog | None) -> SessionInfo | None:
-    if log is None or not log.exists:
+async def _newest(engine: Engine, logs: Mapping[str, SessionLog], session: str) -> SessionInfo | None:
+    """What is known of a session that was in `logs`: a cut may have moved it to the catalog since."""
+    if session in logs:
+        return _of_log(logs[session])
+    row = await engine.read_thread.run(partial(engine.catalog.get, session))
+    return None if row is None else _of_row(engine, row)
+
+
+def _of_log(log: SessionLog) -> SessionInfo | None:
+    if not log.exists:
         return None
     size = 0 if log.extent is None else log.extent.size_bytes
     return SessionInfo(log.session, log.birth, log.created_us, log.appended_seq, size)
 
 
-def _of_row(row: CatalogRow) -> SessionInfo:
+def _of_row(engine: Engine, row: CatalogRow) -> SessionInfo | None:
+    if (row.session, row.birth) in engine.cutter.unforgotten:
+        return None
     return SessionInfo(row.session, row.birth, row.created_us, row.seq, row.bytes)

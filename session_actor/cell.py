@@ -12,7 +12,7 @@ from .errors import CallTimeout
 from .service_errors import SessionDeleted, SessionFenced
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from session_actor.persistence import Lease, RecoveryReport
     from session_actor.supervisors import GenServer, PendingReply, ServerRef, SupervisorError
@@ -29,8 +29,8 @@ NOTHING: Sequence[Frame | None] = ()
 class Birth:
     """What makes a session that does not exist yet."""
 
-    events: tuple[tuple[AnyEvent, int], ...]
-    """Its first events, each with its weight, as `Store.append` wants it."""
+    events: Callable[[], Iterable[tuple[AnyEvent, int]]]
+    """Makes its first events, each with its weight, as `Store.append` wants it; one by one: they may be large."""
     happened: bool = False
     """Whether they were needed: False while, or because, there was a session already."""
 

@@ -99,6 +99,7 @@ class Lifetime:
 
     async def _close(self) -> None:
         deadline_s = self._loop.time() + self._options.close_timeout_s
+        down = None if self._root.alive else ServiceDown(str(self._root.reason))
         try:
             await self.population.drain(self._options.close_timeout_s)
             await self._root.stop(timeout_s=max(0.0, deadline_s - self._loop.time()))
@@ -106,6 +107,8 @@ class Lifetime:
             raise ServiceDown(str(error)) from None
         finally:
             await self._close_store(deadline_s)
+        if down is not None:
+            raise down
 
     async def _close_store(self, deadline_s: float) -> None:
         try:

@@ -30,7 +30,7 @@ class SessionOptions:
 
     def __post_init__(self) -> None:
         """Check what the types cannot say, and what callers without a type checker get wrong."""
-        if self.durability not in LEVELS:
+        if type(self.durability) is not str or self.durability not in LEVELS:
             raise InvalidArgument("durability", f"must be one of {', '.join(LEVELS)}")
         _check_count("max_live", self.max_live, least=1, optional=True)
         _check_count("mailbox_limit", self.mailbox_limit, least=1)

@@ -47,7 +47,7 @@ class Reads:
         """
         try:
             frame = self._cell.frames[frame_id]
-            if frame is not None and frame_id > 0:
+            if frame is not None and frame_id > 0 and type(frame_id) is int:
                 return frame
         except (IndexError, TypeError):
             pass
@@ -93,8 +93,12 @@ class Reads:
         return (await self._state(timeout_s)).head_of(self._on)
 
     async def branch(self, *, timeout_s: float | None = 5.0) -> str | None:
-        """The branch that moves with the head; None: the head is detached."""
-        return self._on or (await self._state(timeout_s)).attached
+        """The branch that moves with the head; None: the head is detached. Raises BranchUnknown."""
+        state = await self._state(timeout_s)
+        if self._on is None:
+            return state.attached
+        state.head_of(self._on)
+        return self._on
 
     async def metadata(self, *, timeout_s: float | None = 5.0) -> Any:
         """What the session was created with, a value of your own; None: nothing."""

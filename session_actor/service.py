@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -197,8 +198,10 @@ class SessionService:
             CallTimeout: not loaded in time; loading goes on.
         """
         session_id = _checked(session_id)
-        birth = Birth((created(session_id, metadata),)) if create else None
-        return await self._loaded(session_id, birth, timeout_s)
+        if not create:
+            return await self._loaded(session_id, None, timeout_s)
+        first = created(session_id, metadata)
+        return await self._loaded(session_id, Birth(lambda: (first,)), timeout_s)
 
     async def _loaded(self, session_id: str, birth: Birth | None, timeout_s: float | None) -> Session:
         people = self._people()
@@ -224,9 +227,8 @@ class SessionService:
         cell = await self._people().load(source, None, timeout_s)
         state = await cell.ready(timeout_s)
         frame = None if at is None else frame_of(state, at)
-        history = history_of(state) if at is None else history_to(state, frame)
         first = created(new_id, metadata, Source(source, frame))
-        birth = Birth((first, *history))
+        birth = Birth(lambda: chain([first], history_of(state) if at is None else history_to(state, frame)))
         session = await self._loaded(new_id, birth, timeout_s)
         if not birth.happened:
             raise SessionExists(new_id)

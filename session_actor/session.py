@@ -146,7 +146,7 @@ class SessionServer(GenServer):
             except PersistenceError as error:
                 raise translate(error) from None
             birth.happened = True
-            for event, weight in birth.events:
+            for event, weight in birth.events():
                 self._record(event, weight)
                 await asyncio.sleep(0)  # a part of a long history may hold a megabyte
 

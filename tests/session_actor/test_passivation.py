@@ -127,3 +127,24 @@ async def test_loading_that_takes_too_long_is_a_call_timeout_and_goes_on(store):
         with pytest.raises(CallTimeout):
             await service.session("user-42", create=True, timeout_s=0)
         assert (await (await service.session("user-42")).push("a", "b")).id == 1
+
+
+async def test_sessions_that_are_gone_are_let_go_of_by_the_sweeper(store):
+    async with SessionService.open(store, idle_timeout_s=None) as service:
+        for number in range(300):
+            await service.session(f"s{number}", create=True)
+            await service.delete(f"s{number}")
+        assert service.health().live == 0
+        assert len(service._lifetime.population._recency) < 150
+
+
+def test_recency_forgets_what_is_gone_without_being_asked():
+    used: dict[int, int] = {}
+    recency = Recency[int](used.get)
+    for item in range(10_000):
+        used[item] = item
+        recency.add(item, item)
+        if item % 100:
+            del used[item]
+    assert len(recency) < 400
+    assert [recency.least() for _ in range(3)] == [0, 100, 200]

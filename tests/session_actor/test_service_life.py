@@ -13,6 +13,7 @@ from session_actor.changes import Changes
 from session_actor.commands import Push
 from session_actor.errors import (
     AsyncioOnly,
+    BranchUnknown,
     InvalidArgument,
     SessionActorError,
     StoreDegraded,
@@ -20,7 +21,7 @@ from session_actor.errors import (
     WrongLoop,
 )
 from session_actor.handle import Session
-from session_actor.service_errors import CloseTimeout, SessionCrashed, SessionDeleted, SessionFenced
+from session_actor.service_errors import CloseTimeout, ServiceDown, SessionCrashed, SessionDeleted, SessionFenced
 from session_actor.supervisors import Call, statistics
 
 from .conftest import Poison, reopened
@@ -190,3 +191,32 @@ async def test_a_cast_to_a_resting_session_brings_it_back(store):
         session.ref.cast(Push("1", ""))
         await session.flush("async")
         assert len(await session.stack()) == 1
+
+
+async def test_a_service_whose_tasks_were_all_cancelled_by_a_stranger_says_so_when_it_is_closed(store):
+    service = SessionService.open(store)
+    await service.start()
+    session = await service.session("a", create=True)
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    with pytest.raises(ServiceDown):
+        await session.push("1", "")
+    with pytest.raises(ServiceDown):
+        await service.close()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize("no_id", [True, "1", 1.0, None])
+async def test_what_is_no_frame_id_is_refused(session, no_id):
+    await session.push("1", "")
+    with pytest.raises(InvalidArgument, match="frame_id"):
+        await session.get(no_id)
+
+
+async def test_a_handle_on_a_branch_that_is_not_there_says_so_in_every_read(session):
+    nowhere = session.on("nowhere")
+    for read in (nowhere.branch, nowhere.head, nowhere.stack, nowhere.pending_calls, nowhere.instructions):
+        with pytest.raises(BranchUnknown):
+            await read()
