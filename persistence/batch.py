@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,7 +70,7 @@ class Batch:
         """
         refused: list[Refused] = []
         entries, segment, position = backlog.entries, self.segment, self.last
-        end, head = segment.end, segment.head
+        end, head, spans = segment.end, segment.head, segment.spans
         while entries and limit and end < full:
             limit -= 1
             position += 1
@@ -88,7 +89,11 @@ class Batch:
                 refused.append(Refused(entry, position, error))
                 continue
             end += len(line)
-            segment.add_span(log, end - SUFFIX_BYTES - length, end - SUFFIX_BYTES)
+            places = spans.get(log)
+            if places is None:
+                places = spans[log] = array("Q")
+            places.append(end - SUFFIX_BYTES - length)
+            places.append(end - SUFFIX_BYTES)
             self.lines.append(line)
             self.logs.append(log)
             self.seqs.append(seq)
@@ -102,7 +107,7 @@ class Batch:
         line, total = encode_log_line(segment.synced, segment.last_sum.decode(), log.owner, record)
         self._add_line(line, total)
         end = segment.end - SUFFIX_BYTES
-        segment.add_span(log, end - len(record) + 1, end)
+        segment.spans.setdefault(log, array("Q")).extend((end - len(record) + 1, end))
         self.logs.append(log)
         self.seqs.append(seq)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -10,6 +9,7 @@ from zlib import crc32
 from .record import log_head
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable
 
     from .header import SegmentRef
@@ -72,14 +72,6 @@ class Segment:
         if self.file is None:
             raise RuntimeError(f"{self.path} is closed: nothing can be written to it")
         return self.file
-
-    def add_span(self, log: SessionLog, begin: int, end: int) -> None:
-        """A record of a session lies there."""
-        places = self.spans.get(log)
-        if places is None:
-            places = self.spans[log] = array("Q")
-        places.append(begin)
-        places.append(end)
 
     def written_spans(self, log: SessionLog) -> array[int]:
         """Where the written records of a session that has records here begin and end."""
