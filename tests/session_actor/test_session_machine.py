@@ -1,47 +1,48 @@
-"""A real session on a real store against a plain model, over random operations, crashes and recoveries.
+"""Real sessions on a real store against a plain model, over random operations, crashes, deaths and recoveries.
 
-The model keeps, for each branch, the list of texts that were pushed on it: nothing of the library's own structure. A
-branch that saw a frame of another, a frame that came back, or an order that changed would differ from it.
+A branch that saw a frame of another branch or of another session, a frame that came back, or an order that changed
+would differ from the model. `max_live` is 1: each use of another session unloads the one before.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
+import shutil
 import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from session_actor import SessionService
+from session_actor import Session, SessionService
+from session_actor.persistence import FileStore
 from session_actor.service_errors import SessionCrashed
 
 from .conftest import Poison
+from .session_model import Model
+from .test_passivation import until
 
 LEVELS = st.sampled_from(["async", "async", "written", "synced"])
 RESTART_WINDOW_S = 0.001
 """So short that no crash is taken for one in a row."""
+SEGMENT_BYTES = 8 * 1024
+"""So small that records are cut into journals meanwhile."""
 TEXTS = st.text(st.characters(), max_size=8)
 
 
 class SessionMachine(RuleBasedStateMachine):
-    """Rules are sync; one runner drives the session's coroutines."""
-
-    names = Bundle("names")
+    """Rules are sync; one runner drives the coroutines. `model` is that of the session in use, `session`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
         self.folder = tempfile.TemporaryDirectory()
-        self.paths: dict[int, tuple[str, ...]] = {}
-        self.branches: dict[str, int | None] = {"main": None}
-        self.checkpoints: dict[str, int] = {}
-        self.head: int | None = None
-        self.attached: str | None = "main"
-        self.parents: dict[int, int | None] = {}
-        self.frames = 0
+        self.roots = (Path(self.folder.name) / str(number) for number in itertools.count())
+        self.models = {"user": Model()}
+        self.id = "user"
         self.named = 0
 
     def do(self, coroutine):
@@ -49,110 +50,149 @@ class SessionMachine(RuleBasedStateMachine):
         return self.runner.run(coroutine)
 
     @initialize()
-    def open(self) -> None:
-        self.service = SessionService.open(Path(self.folder.name) / "store", restart_window_s=RESTART_WINDOW_S)
-        self.do(self.service.start())
+    def begin(self) -> None:
+        self.root = next(self.roots)
+        self.open()
         self.session = self.do(self.service.session("user", create=True))
+
+    def open(self) -> None:
+        store = FileStore(self.root, segment_bytes=SEGMENT_BYTES, sync_interval_s=0.01)
+        self.service = SessionService.open(store, max_live=1, restart_window_s=RESTART_WINDOW_S)
+        self.do(self.service.start())
+
+    def use(self, session_id: str) -> None:
+        """Go on with this session."""
+        self.id = session_id
+        self.session = self.do(self.service.session(session_id))
 
     def teardown(self) -> None:
         if hasattr(self, "service"):
+            self.compare_all()
             self.do(self.service.close())
         self.runner.close()
         self.folder.cleanup()
 
-    # --- the model's side ---
+    @property
+    def model(self) -> Model:
+        return self.models[self.id]
 
-    def grow(self, parent: int | None, text: str) -> int:
-        """One more frame on `parent`."""
-        self.frames += 1
-        self.paths[self.frames] = (*(self.paths[parent] if parent else ()), text)
-        self.parents[self.frames] = parent
-        return self.frames
-
-    def move(self, frame: int | None) -> None:
-        """The head goes to `frame`, and the attached branch with it."""
-        self.head = frame
-        if self.attached is not None:
-            self.branches[self.attached] = frame
-
-    def below(self, frame: int | None, n: int) -> int | None:
-        """The frame `n` below."""
-        for _ in range(n):
-            frame = self.parents[frame] if frame else None
-        return frame
+    def new_name(self, kind: str) -> str:
+        self.named += 1
+        return f"{kind}-{self.named}"
 
     # --- operations ---
 
     @rule(text=TEXTS, level=LEVELS)
     def push(self, text: str, level: str) -> None:
+        model = self.model
         frame = self.do(self.session.push(text, "x", durability=level))
-        parent = self.head
-        if self.attached is None:
-            self.attached = f"b{frame.id}"
-            assert self.attached not in self.branches
-        self.move(self.grow(parent, text))
-        assert frame.id == self.head
+        parent = model.head
+        if model.attached is None:
+            model.attached = f"b{frame.id}"
+            assert model.attached not in model.branches
+        model.move(model.grow(parent, text))
+        assert frame.id == model.head
 
-    @rule(n=st.integers(1, 4))
-    def pop(self, n: int) -> None:
-        expected = list(reversed(self.paths.get(self.head or 0, ())))[:n]
-        popped = self.do(self.session.pop(n))
-        assert [frame.user_input for frame in popped] == expected
-        self.move(self.below(self.head, n))
+    @rule(n=st.integers(1, 4), level=LEVELS)
+    def pop(self, n: int, level: str) -> None:
+        model = self.model
+        popped = self.do(self.session.pop(n, durability=level))
+        assert [frame.user_input for frame in popped] == list(reversed(model.path(model.head)))[:n]
+        model.move(model.below(model.head, n))
 
     @rule(data=st.data())
-    @precondition(lambda self: self.frames)
+    @precondition(lambda self: self.model.paths)
     def goto_frame(self, data) -> None:
-        frame = data.draw(st.integers(1, self.frames))
+        frame = data.draw(st.sampled_from(sorted(self.model.paths)))
         self.do(self.session.goto(frame))
-        self.head, self.attached = frame, None
+        self.model.goto(frame, None)
 
     @rule(data=st.data())
     def goto_branch(self, data) -> None:
-        branch = data.draw(st.sampled_from(sorted(self.branches)))
+        branch = data.draw(st.sampled_from(sorted(self.model.branches)))
         self.do(self.session.goto(branch))
-        self.head, self.attached = self.branches[branch], branch
+        self.model.goto(self.model.branches[branch], branch)
 
     @rule(data=st.data())
-    @precondition(lambda self: self.checkpoints)
+    @precondition(lambda self: self.model.checkpoints)
     def goto_checkpoint(self, data) -> None:
-        name = data.draw(st.sampled_from(sorted(self.checkpoints)))
+        name = data.draw(st.sampled_from(sorted(self.model.checkpoints)))
         self.do(self.session.goto(name))
-        self.head, self.attached = self.checkpoints[name], None
+        self.model.goto(self.model.checkpoints[name], None)
 
     @rule(data=st.data(), text=TEXTS, grows=st.booleans())
-    @precondition(lambda self: self.frames)
+    @precondition(lambda self: self.model.paths)
     def fork(self, data, text: str, grows: bool) -> None:
-        at = data.draw(st.integers(1, self.frames))
-        self.named += 1
-        name = f"fork-{self.named}"
+        model = self.model
+        tip = at = data.draw(st.sampled_from(sorted(model.paths)))
+        name = self.new_name("fork")
         if grows:
             frame = self.do(self.session.fork(at, branch=name, user_input=text, assistant_output="x"))
             assert (frame.parent, frame.forked_from) == (at, at)
-            tip = self.grow(at, text)
+            tip = model.grow(at, text)
         else:
-            tip = at
             self.do(self.session.fork(at, branch=name))
-        self.branches[name] = self.head = tip
-        self.attached = name
+        model.branches[name] = tip
+        model.goto(tip, name)
 
     @rule()
-    @precondition(lambda self: self.head)
+    @precondition(lambda self: self.model.head)
     def checkpoint(self) -> None:
-        self.named += 1
-        name = f"point-{self.named}"
+        name = self.new_name("point")
         self.do(self.session.checkpoint(name))
-        self.checkpoints[name] = self.head
+        self.model.checkpoints[name] = self.model.head
 
     @rule(data=st.data(), text=TEXTS)
     def push_on_another_branch(self, data, text: str) -> None:
-        branch = data.draw(st.sampled_from(sorted(self.branches)))
+        model = self.model
+        branch = data.draw(st.sampled_from(sorted(model.branches)))
         self.do(self.session.on(branch).push(text, "x"))
-        parent = self.branches[branch]
-        tip = self.grow(parent, text)
-        self.branches[branch] = tip
-        if self.attached == branch:
-            self.head = tip
+        model.move_branch(branch, model.grow(model.branches[branch], text))
+
+    @rule(data=st.data(), n=st.integers(1, 3))
+    def pop_on_another_branch(self, data, n: int) -> None:
+        model = self.model
+        branch = data.draw(st.sampled_from(sorted(model.branches)))
+        tip = model.branches[branch]
+        popped = self.do(self.session.on(branch).pop(n))
+        assert [frame.user_input for frame in popped] == list(reversed(model.path(tip)))[:n]
+        model.move_branch(branch, model.below(tip, n))
+
+    @rule(data=st.data())
+    def rename(self, data) -> None:
+        model = self.model
+        name = data.draw(st.sampled_from(sorted([*model.branches, *model.checkpoints])))
+        new = self.new_name("renamed")
+        session = self.session
+        self.do((session.rename_branch if name in model.branches else session.rename_checkpoint)(name, new))
+        model.rename(name, new)
+
+    @rule(data=st.data())
+    @precondition(lambda self: {*self.model.branches, *self.model.checkpoints} - {self.model.attached})
+    def delete(self, data) -> None:
+        model = self.model
+        name = data.draw(st.sampled_from(sorted({*model.branches, *model.checkpoints} - {model.attached})))
+        if name in model.branches:
+            self.do(self.session.delete_branch(name))
+            del model.branches[name]
+        else:
+            self.do(self.session.delete_checkpoint(name))
+            del model.checkpoints[name]
+
+    # --- other sessions ---
+
+    @rule(data=st.data(), whole=st.booleans())
+    @precondition(lambda self: len(self.models) < 4)
+    def fork_into_another_session(self, data, whole: bool) -> None:
+        at = None if whole or not self.model.paths else data.draw(st.sampled_from(sorted(self.model.paths)))
+        new_id = self.new_name("session")
+        self.models[new_id] = self.model.copied(at)
+        self.session, self.id = self.do(self.service.fork(self.id, new_id, at)), new_id
+
+    @rule(data=st.data())
+    @precondition(lambda self: len(self.models) > 1)
+    def go_to_another_session(self, data) -> None:
+        self.use(data.draw(st.sampled_from(sorted(set(self.models) - {self.id}))))
 
     # --- what happens to a session ---
 
@@ -163,26 +203,74 @@ class SessionMachine(RuleBasedStateMachine):
         self.do(asyncio.sleep(RESTART_WINDOW_S))
 
     @rule()
+    def rest(self) -> None:
+        """It is unloaded because others are used; its handle stays."""
+        ref = self.session.ref
+        while ref.alive:
+            passer_by = self.do(self.service.session(self.new_name("passer-by"), create=True))
+            self.do(passer_by.flush("written"))
+
+    @rule()
     def reopen(self) -> None:
         self.do(self.service.close())
         self.open()
+        self.use(self.id)
+
+    @rule()
+    def die(self) -> None:
+        """The process is killed when everything is written: what goes on is the directory as it is at that moment."""
+        for session_id in self.models:
+            self.do(self.do(self.service.session(session_id)).flush("written"))
+        dead, self.root = self.root, next(self.roots)
+        self.do(until(lambda: copied_at_one_moment(dead, self.root)))
+        self.do(self.service.close())
+        self.open()
+        self.use(self.id)
 
     # --- what must hold ---
 
     @invariant()
-    def every_branch_is_as_it_was_made(self) -> None:
-        if not hasattr(self, "service"):
-            return
-        assert self.do(self.session.branches()) == self.branches
-        assert self.do(self.session.checkpoints()) == self.checkpoints
-        assert self.do(self.session.head()) == self.head
-        assert self.do(self.session.branch()) == self.attached
-        for branch, tip in self.branches.items():
-            stack = self.do(self.session.on(branch).stack())
-            assert tuple(frame.user_input for frame in stack) == self.paths.get(tip or 0, ())
+    def the_session_in_use_is_as_it_was_made(self) -> None:
+        if hasattr(self, "service"):
+            self.do(compare(self.session, self.model))
+
+    def compare_all(self) -> None:
+        for session_id, model in self.models.items():
+            self.do(compare(self.do(self.service.session(session_id)), model))
+
+
+async def compare(session: Session, model: Model) -> None:
+    """Every name and every branch is where the model has it, and shows what the model shows."""
+    assert await session.branches() == model.branches
+    assert await session.checkpoints() == model.checkpoints
+    assert await session.head() == model.head
+    assert await session.branch() == model.attached
+    assert tuple(frame.user_input for frame in await session.stack()) == model.path(model.head)
+    for branch, tip in model.branches.items():
+        stack = await session.on(branch).stack()
+        assert tuple(frame.user_input for frame in stack) == model.path(tip)
+
+
+def copied_at_one_moment(root: Path, copy: Path) -> bool:
+    """Copy a directory; False, and no copy, when a thread changed it meanwhile."""
+    try:
+        before = state(root)
+        shutil.copytree(root, copy)
+        if state(root) == before:
+            return True
+    except (FileNotFoundError, shutil.Error):
+        pass
+    shutil.rmtree(copy, ignore_errors=True)
+    return False
+
+
+def state(root: Path) -> list[tuple[Path, int, int]]:
+    """Names, sizes and times of all files."""
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    return [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
 
 
 TestSessionMachine = SessionMachine.TestCase
 TestSessionMachine.settings = settings(
-    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
