@@ -70,26 +70,8 @@ class Engine:
             trouble=self.trouble,
             on_broken=on_broken,
         )
-        self.cutter = Cutter(
-            disk,
-            log=self.log,
-            catalog=self.catalog,
-            journals=self.layout.journals,
-            thread=self._cut_thread,
-            trouble=self.trouble,
-            on_cut=on_cut,
-        )
-        self.syncer = Syncer(
-            loop,
-            disk=disk,
-            log=self.log,
-            backlog=self.backlog,
-            thread=self._sync_thread,
-            trouble=self.trouble,
-            writer=self.writer,
-            interval_s=sync_interval_s,
-            on_sealed=self.cutter.wake,
-        )
+        self.cutter = self._new_cutter(on_cut)
+        self.syncer = self._new_syncer(loop, sync_interval_s)
         self.writer.connect(self.syncer)
         self.loader = Loader(
             disk,
@@ -98,6 +80,30 @@ class Engine:
             backlog=self.backlog,
             writer=self.writer,
             thread=self.read_thread,
+        )
+
+    def _new_cutter(self, on_cut: Callable[[Iterable[SessionLog]], None]) -> Cutter:
+        return Cutter(
+            self._disk,
+            log=self.log,
+            catalog=self.catalog,
+            journals=self.layout.journals,
+            thread=self._cut_thread,
+            trouble=self.trouble,
+            on_cut=on_cut,
+        )
+
+    def _new_syncer(self, loop: asyncio.AbstractEventLoop, interval_s: float) -> Syncer:
+        return Syncer(
+            loop,
+            disk=self._disk,
+            log=self.log,
+            backlog=self.backlog,
+            thread=self._sync_thread,
+            trouble=self.trouble,
+            writer=self.writer,
+            interval_s=interval_s,
+            on_sealed=self.cutter.wake,
         )
 
     async def open(self, lock_timeout_s: float | None, *, allow_network_fs: bool) -> Recovered:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from .state import State
 
-__all__ = ["Decision", "Repeat", "decide"]
+__all__ = ["COMMANDS", "Decision", "Repeat", "decide"]
 
 Decision: TypeAlias = tuple[AnyEvent, int] | Repeat
 """The record and its rough size in bytes; or that there is nothing to do."""
@@ -118,3 +118,6 @@ _DECIDERS: Final[Mapping[type[Command], Callable[[State, Any, int | None], AnyEv
     DeleteCheckpoint: moves.delete_checkpoint,
     End: moves.end,
 }
+
+COMMANDS: Final[tuple[type[Command], ...]] = tuple(_DECIDERS)
+"""Every command that a session takes."""

@@ -21,25 +21,7 @@ from session_actor.persistence import (
 from session_actor.supervisors import IGNORE, Call, ExitReason, GenServer, Ignore, handles, statistics
 
 from .apply import apply
-from .commands import (
-    AddAssistant,
-    AddToolResult,
-    AddUser,
-    Checkpoint,
-    Command,
-    Configure,
-    DeleteBranch,
-    DeleteCheckpoint,
-    End,
-    Fork,
-    Goto,
-    HoldCall,
-    Pop,
-    Push,
-    RenameBranch,
-    RenameCheckpoint,
-)
-from .decide import Repeat, decide
+from .decide import COMMANDS, Repeat, decide
 from .deletion import Delete, delete_records
 from .errors import ForkUnfinished, Refused, translate
 from .events import AnyEvent, decode_event
@@ -52,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .cell import Birth, Cell
+    from .commands import Command
 
 _RECORDS_PER_TURN: Final = 1_000
 """How many records are applied between two turns of the loop: about 3 ms, so that others never wait 10 ms."""
@@ -163,10 +146,7 @@ class SessionServer(GenServer):
 
     # --- changes ---
 
-    @handles(
-        Push, AddUser, AddAssistant, AddToolResult, HoldCall, Configure, Pop, Goto, Fork, Checkpoint,
-        RenameBranch, RenameCheckpoint, DeleteBranch, DeleteCheckpoint, End,
-    )  # fmt: skip
+    @handles(*COMMANDS)
     def change(self, command: Command) -> Any:
         """One change in one step: admit, decide, apply, append; the reply leaves when its level is reached."""
         level = self._level if command.durability is None else check_level(command.durability)

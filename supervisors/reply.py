@@ -92,7 +92,7 @@ class PendingReply(Struct, Generic[Reply], eq=False):
         return True
 
     def forget_in_queue(self) -> None:
-        """Forget a message that stays in its lane for now."""
+        """Forget a message that stays in its lane until the lane is cleaned."""
         if self.forget():
             self.slot.mailbox.note_abandoned()
 
