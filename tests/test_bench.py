@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,62 @@ ROOT = Path(__file__).parent.parent
 KEYS = ["bench", "peer", "op", "variant", "depth", "n", "p50_us", "mean_us", "p99_us", "ops_per_s"]
 # No Elixir on the path: starting it would take longer than all the rest.
 ALONE = {**os.environ, "PATH": ""}
+
+LOOPS = ("asyncio", "uvloop") if find_spec("uvloop") else ("asyncio",)
+LEVELS = ("async", "written", "synced")
+DEPTHS = (10, 500, 2_000)
+CHANGES = ("push", "pop1", "pop10", "fork", "fork_first", "checkpoint", "goto", "goto_first")
+CHECKED = ("fields", "frames", "order", "checkpoints", "branches", "times")
+WAITS = ("wait beside {}", "longest wait beside {} [us]", "longest wait beside {} [us of CPU]")
+HELD = ("loop held by a push at written", "loop held, p99.9 [us]", "loop held, longest [us]")
+
+MEASURED = {
+    "operations": {
+        *product(CHANGES, ("none", *LEVELS), DEPTHS),
+        *product(("get", "stack", "stack_new", "list"), ("none", "async"), DEPTHS),
+    },
+    "overhead": {
+        *product(("push", "pop1", "get", "stack"), ("no persistence", "memory table", "table and disk"), (100,)),
+        ("push and write", "table and disk", 100),
+    },
+    "recovery": {
+        *product(("recover one by one", "recover together"), ("clean", "kill"), (30,)),
+        *product((f"{what} {how}" for what in CHECKED for how in ("checked", "right")), ("clean", "kill"), (30,)),
+    },
+    "actors": {
+        *product(("echo inline", "echo queued", "echo async handler", "cast"), LOOPS, (1,)),
+        *product((wait.format(beside) for wait in WAITS for beside in ("5,000 queued", "200 callers")), LOOPS, (1,)),
+        ("crash to reply", "asyncio", 1),
+        *product(("bytes of an idle session", "start a session"), ("memory store",), (1_000,)),
+    },
+    "journal": {
+        *product((f"{what} at {level}" for what in ("store", "public API") for level in LEVELS), ("burst",), (1, 50)),
+        *product(("lines at synced",), ("burst",), (1, 50)),
+        *product(HELD, ("quiet", "sync storm", "during cuts"), (1,)),
+        ("lone push at synced", "burst", 1),
+        ("public API at written", "sustained over 4 cuts", 20),
+    },
+    "kill": {*product(("recover", "lost"), LEVELS, (200,))},
+}
+"""What this library's own lines must be, in the small size: (op, variant, depth)."""
+
+FLOORS = {
+    "operations": {("push", "push", 10), ("get", "await", 10), ("stack", "await", 10), ("stack_new", "await", 10)},
+    "overhead": set[tuple[str, str, int]](),
+    "recovery": {("read and parse", "clean", 30), ("read and parse", "kill", 30)},
+    "actors": {*product(("await", "deque and future", "deque, future, async handler", "cast"), LOOPS, (1,))},
+    "journal": {
+        ("one file at written", "burst", 50),
+        ("one file at synced", "burst", 50),
+        ("a file per session at synced", "burst", 50),
+        ("lone write and fdatasync", "burst", 1),
+    },
+}
+"""Raw limits that must be measured beside, at least."""
+
+
+def measured(lines: list[dict[str, object]], peer: str) -> set[tuple[object, ...]]:
+    return {(line["op"], line["variant"], line["depth"]) for line in lines if line["peer"] == peer}
 
 
 def run_bench(name: str, directory: Path) -> list[dict[str, object]]:
@@ -30,7 +88,8 @@ def test_a_bench_prints_lines_with_exactly_the_agreed_keys(name, tmp_path):
     assert lines
     assert all(list(line) == KEYS for line in lines)
     assert {line["bench"] for line in lines} == {name}
-    assert "session-actor" in {line["peer"] for line in lines}
+    assert measured(lines, "session-actor") == MEASURED[name]
+    assert measured(lines, "floor") >= FLOORS[name]
     assert all((line["p50_us"] is None) or line["p50_us"] > 0 for line in lines)
     assert not list(tmp_path.iterdir())
 
@@ -40,5 +99,6 @@ def test_nothing_that_was_acknowledged_at_written_or_synced_is_lost_at_a_kill(tm
 
     lost = {line["variant"]: line["n"] for line in lines if line["op"] == "lost" and line["peer"] == "session-actor"}
     assert set(lost) == {"async", "written", "synced"}
+    assert measured(lines, "session-actor") == MEASURED["kill"]
     assert lost["written"] == lost["synced"] == 0
     assert all(list(line) == KEYS for line in lines)

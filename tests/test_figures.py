@@ -1,0 +1,70 @@
+"""The figures that the library promises, in one table: changing one is a decision and not a slip."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+
+import pytest
+
+from session_actor import Session, SessionService
+from session_actor.persistence import FileStore
+from session_actor.supervisors import Backoff, ChildSpec, DynamicSupervisor, Intensity, MailboxSpec, ServerRef
+
+MB = 1024 * 1024
+
+CONSTANTS = {
+    "session_actor.keys.KEYS_KEPT": 1_024,  # a retry is known by its key among so many
+    "session_actor.persistence.names.MAX_ID_CHARACTERS": 512,
+    "session_actor.persistence.record.MAX_RECORD_BYTES": 64 * MB,
+    "session_actor.persistence.writer.INLINE_RECORDS": 32,  # a queue so short is written by who asks for `written`
+    "session_actor.persistence.syncer.UNSYNCED_BYTES": 8 * MB,  # or a second, whichever comes first
+    "session_actor.persistence.syncer.IDLE_S": 1.0,  # then a watermark tells what is synced
+    "session_actor.persistence.file_store.SYNC_INTERVAL_S": 1.0,
+    "session_actor.persistence.file_store.SEGMENT_BYTES": 8 * MB,
+    "session_actor.persistence.file_store.BACKLOG_BYTES": 64 * MB,
+}
+
+
+@pytest.mark.parametrize("path", CONSTANTS)
+def test_a_figure_is_what_was_decided(path):
+    module, name = path.rsplit(".", 1)
+    assert getattr(import_module(module), name) == CONSTANTS[path]
+
+
+def defaults(function: object) -> dict[str, object]:
+    """The arguments that have a default, with it."""
+    parameters = inspect.signature(function).parameters.values()
+    return {each.name: each.default for each in parameters if each.default is not inspect.Parameter.empty}
+
+
+def test_the_defaults_of_a_service_are_what_was_decided():
+    assert defaults(SessionService.open) == {
+        "durability": "async",
+        "lock_timeout_s": 0.0,  # a second process is told at once
+        "idle_timeout_s": 900.0,
+        "max_live": None,
+        "mailbox_limit": 10_000,
+        "max_restarts": 5,
+        "restart_window_s": 30.0,
+        "close_timeout_s": 10.0,
+    }
+
+
+def test_the_defaults_of_a_store_are_what_was_decided():
+    found = defaults(FileStore)
+    assert (found["segment_bytes"], found["sync_interval_s"], found["lock_timeout_s"]) == (8 * MB, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("function", [ServerRef.call, ServerRef.dispatch, ServerRef.stop, Session.push, Session.stack])
+def test_a_call_waits_five_seconds_unless_it_says_otherwise(function):
+    assert defaults(function)["timeout_s"] == 5.0
+
+
+def test_the_defaults_of_supervision_are_what_was_decided():
+    assert Intensity() == Intensity(max_restarts=3, max_seconds=5.0)
+    assert Backoff() == Backoff(initial_s=0.01, factor=2.0, max_s=10.0, jitter=0.2)
+    assert MailboxSpec() == MailboxSpec(limit=10_000, overflow="block")
+    assert defaults(ChildSpec)["restart"] == "permanent"
+    assert defaults(ChildSpec)["shutdown_s"] == 5.0
+    assert defaults(DynamicSupervisor)["max_children"] is None
