@@ -30,7 +30,7 @@ from .keys import KeyEntry, answer_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .frames import Frame
+    from .frames import Frame, Turn
     from .state import State
     from .table import Table
 
@@ -98,7 +98,15 @@ def _add(state: State, table: Table, frame: Frame) -> None:
     state.next_id = frame.id + 1
     for turn in frame.given_turns or ():
         if turn.role == "assistant":
-            state.call_ids.update((block.id, None) for block in turn.blocks if type(block) is ToolCall)
+            _note_calls(state, turn)
+
+
+def _note_calls(state: State, turn: Turn) -> None:
+    ids = {block.id: None for block in turn.blocks if type(block) is ToolCall}
+    if not state.call_ids:
+        state.call_ids = ids
+    else:
+        state.call_ids.update(ids)
 
 
 def _popped(state: State, event: Popped, _at_us: int) -> list[Frame]:
@@ -138,7 +146,10 @@ def _branched(state: State, event: Branched, _at_us: int) -> Frame:
 def _checkpointed(state: State, event: Checkpointed, _at_us: int) -> Frame:
     _check_free(state, event.name)
     frame = _existing(state, event.frame)
-    state.checkpoints[event.name] = event.frame
+    if not state.checkpoints:
+        state.checkpoints = {event.name: event.frame}
+    else:
+        state.checkpoints[event.name] = event.frame
     return frame
 
 

@@ -149,7 +149,7 @@ class Cell:
         self.served = True
         self.birth = None
         self.lease = lease
-        self.recovery = recovery
+        self.recovery = recovery if recovery.seq or not recovery.clean else None  # nothing was recovered: see `Reads`
         self.state = state
         self.frames = state.table.frames
         self.stack = None

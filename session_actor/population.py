@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 _SWEEPS_PER_TIMEOUT: Final = 8
 _SWEEP_S_MAX: Final = 60.0
+_CROWDED_SWEEP_S: Final = 0.05
+"""How soon to try again when no session above `max_live` could be unloaded: they were busy, or restarting."""
 
 
 class Population:
@@ -87,7 +89,7 @@ class Population:
         """A new error that says why no message is taken any more; None: they are."""
         if self._closed or self.root is None:
             return ServiceClosed()
-        return None if self.root.alive else ServiceDown(str(self.root.reason))
+        return None if self.root.alive else ServiceDown(str(self.root.reason or "its supervisor is stopping"))
 
     # --- coming ---
 
@@ -187,25 +189,26 @@ class Population:
         session_id, _ = cast("tuple[str, int]", event.id)
         cell = self._live.get(session_id)
         if cell is not None and cell.child_id == event.id:  # else the session has a new server already
-            del self._live[session_id]
             cell.rest()
-            if not cell.deleted:
-                self._dormant[session_id] = cell
+            self._lay_to_rest(cell)
 
     async def sweep_forever(self) -> None:
         """Passivate what was not changed for long, and the surplus above `max_live`; one sweeper for all sessions."""
         idle_timeout_s = self._options.idle_timeout_s
         pause_s = None if idle_timeout_s is None else min(idle_timeout_s / _SWEEPS_PER_TIMEOUT, _SWEEP_S_MAX)
         while True:
-            with anyio.move_on_after(pause_s):
+            with anyio.move_on_after(_CROWDED_SWEEP_S if self._surplus > 0 else pause_s):
                 await self._crowded.wait()
             self._crowded.clear()
             await self._sweep()
 
-    async def _sweep(self) -> None:
+    @property
+    def _surplus(self) -> int:
         max_live = self._options.max_live
-        surplus = 0 if max_live is None else len(self._live) - max_live
-        kept = [cell for cell in self._take(surplus) if not await self._passivate(cell)]
+        return 0 if max_live is None else len(self._live) - max_live
+
+    async def _sweep(self) -> None:
+        kept = [cell for cell in self._take(self._surplus) if not await self._passivate(cell)]
         for cell in kept:
             used_s = _used_s(cell)
             if used_s is not None:
@@ -226,9 +229,17 @@ class Population:
         seq = state.seq
         try:
             await self._store.flush(self._unload_level)
-            return bool(await cell.server_ref().call(Passivate(seq), timeout_s=1.0))
+            rests = bool(await cell.server_ref().call(Passivate(seq), timeout_s=1.0))
         except (PersistenceError, SupervisorError):
             return False  # a store in trouble, or a session that is ending or crashing: another sweep comes
+        if rests and isinstance(cell.ref, Dormant):
+            self._lay_to_rest(cell)  # now, and not when its task has ended: else others would be unloaded in its place
+        return rests
+
+    def _lay_to_rest(self, cell: Cell) -> None:
+        if self._live.get(cell.id) is cell:
+            del self._live[cell.id]
+            self._dormant[cell.id] = cell
 
     async def drain(self, timeout_s: float) -> None:
         """Refuse new messages, and answer those that wait, the held ones too; at most `timeout_s` seconds."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from session_actor.persistence import RecoveryReport
 from session_actor.supervisors import SupervisorError
 
 from .errors import FrameUnknown, InvalidArgument
 from .stack import Stack
 
 if TYPE_CHECKING:
-    from session_actor.persistence import RecoveryReport
-
     from .cell import Cell
     from .frames import Frame, Instructions, PendingCall
     from .state import State
@@ -116,4 +115,7 @@ class Reads:
     @property
     def recovery(self) -> RecoveryReport | None:
         """What was found when the session was last loaded; None: not loaded yet."""
-        return self._cell.recovery
+        cell = self._cell
+        if cell.recovery is None and cell.lease is not None:  # made, not recovered; most sessions of a busy service
+            return RecoveryReport(cell.id, cell.lease.birth, 0)
+        return cell.recovery

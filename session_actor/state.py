@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .blocks import NULL, thawed
 from .calls import pending
@@ -15,6 +15,11 @@ from .table import Table
 if TYPE_CHECKING:
     from .events import Source
     from .frames import Instructions, PendingCall
+
+
+_NO_CHECKPOINTS: Final[dict[str, int]] = {}
+_NO_CALLS: Final[dict[str, None]] = {}
+"""Shared by the many states that have none: `apply` makes a dict of the state's own before it adds the first."""
 
 
 class State:
@@ -60,10 +65,9 @@ class State:
         self.attached: str | None = MAIN
         """The branch that moves with the head; None: detached."""
         self.branches: dict[str, int | None] = {MAIN: None}
-        self.checkpoints: dict[str, int] = {}
-        self.call_ids: dict[str, None] = {}
-        """The ids of all tool calls, over all branches: an id that is not here needs no search. An empty dict takes a
-        third of an empty set, and most sessions of a store have no calls yet."""
+        self.checkpoints: dict[str, int] = _NO_CHECKPOINTS
+        self.call_ids: dict[str, None] = _NO_CALLS
+        """The ids of all tool calls, over all branches: an id that is not here needs no search."""
         self.keys = Keys()
 
     @property

@@ -67,8 +67,8 @@ async def test_an_open_exchange_keeps_a_session_loaded(store):
         async with session.exchange():
             await asyncio.sleep(0.05)
             assert ref.alive
-        await until(lambda: service.health().live == 0)
-        assert not ref.alive
+        await until(lambda: not ref.alive)
+        assert service.health().live == 0
 
 
 async def test_pushes_and_passivations_in_a_race_lose_nothing_and_never_make_two_incarnations(store):
@@ -148,3 +148,23 @@ def test_recency_forgets_what_is_gone_without_being_asked():
             del used[item]
     assert len(recency) < 400
     assert [recency.least() for _ in range(3)] == [0, 100, 200]
+
+
+async def test_newcomers_in_quick_succession_unload_no_more_than_they_must(store):
+    async with SessionService.open(store, max_live=3, idle_timeout_s=None) as service:
+        refs = [(await service.session(f"s{number}", create=True)).ref for number in range(8)]
+        await until(lambda: service.health().live == 3)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert [ref.alive for ref in refs] == [False] * 5 + [True] * 3
+
+
+async def test_a_surplus_that_could_not_be_unloaded_is_tried_again_soon(store):
+    async with SessionService.open(store, max_live=1, idle_timeout_s=None) as service:
+        busy = await service.session("busy", create=True)
+        async with busy.exchange():
+            other = await service.session("other", create=True)
+            async with other.exchange():
+                await asyncio.sleep(0.1)
+                assert service.health().live == 2
+        await until(lambda: service.health().live == 1)

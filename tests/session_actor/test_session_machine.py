@@ -108,6 +108,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.model.goto(frame, None)
 
     @rule(data=st.data())
+    @precondition(lambda self: self.model.branches)
     def goto_branch(self, data) -> None:
         branch = data.draw(st.sampled_from(sorted(self.model.branches)))
         self.do(self.session.goto(branch))
@@ -143,6 +144,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.model.checkpoints[name] = self.model.head
 
     @rule(data=st.data(), text=TEXTS)
+    @precondition(lambda self: self.model.branches)
     def push_on_another_branch(self, data, text: str) -> None:
         model = self.model
         branch = data.draw(st.sampled_from(sorted(model.branches)))
@@ -150,6 +152,7 @@ class SessionMachine(RuleBasedStateMachine):
         model.move_branch(branch, model.grow(model.branches[branch], text))
 
     @rule(data=st.data(), n=st.integers(1, 3))
+    @precondition(lambda self: self.model.branches)
     def pop_on_another_branch(self, data, n: int) -> None:
         model = self.model
         branch = data.draw(st.sampled_from(sorted(model.branches)))
@@ -159,6 +162,7 @@ class SessionMachine(RuleBasedStateMachine):
         model.move_branch(branch, model.below(tip, n))
 
     @rule(data=st.data())
+    @precondition(lambda self: {*self.model.branches, *self.model.checkpoints})
     def rename(self, data) -> None:
         model = self.model
         name = data.draw(st.sampled_from(sorted([*model.branches, *model.checkpoints])))

@@ -189,5 +189,5 @@ async def test_a_session_that_holds_a_reply_back_is_not_unloaded():
         assert not reply.done()
         store.sync()
         assert (await reply).id == 1
-        await until(lambda: service.health().live == 0)
-        assert not ref.alive
+        await until(lambda: not ref.alive)
+        assert service.health().live == 0
