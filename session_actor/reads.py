@@ -46,7 +46,7 @@ class Reads:
         """
         try:
             frame = self._cell.frames[frame_id]
-            if frame is not None and frame_id > 0 and type(frame_id) is int:
+            if frame is not None and frame_id > 0 and frame_id is not True:
                 return frame
         except (IndexError, TypeError):
             pass
