@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 BEAM_SOURCE = "the reference design on OTP 25 with ETS, measured on a machine like this"
-DISK_SOURCE = "the reference design on OTP 25 with its disk task, measured on a machine like this"
+BEAM_DISK_SOURCE = "the reference design on OTP 25 with its disk task, measured on a machine like this"
+PEERS_SOURCE = "the best Python peer, measured on a machine like this"
 PAPER_SOURCE = "the reference design, as published"
 
 
@@ -80,6 +81,16 @@ def beam_p50_us(op: str, depth: int) -> Figure | None:
         if key in BEAM_P50_US:
             return Figure(BEAM_P50_US[key], BEAM_SOURCE)
     return None
+
+
+def beam_disk_p50_us(op: str) -> Figure | None:
+    """Return the middle of what the reference design took with its disk task; only a push writes to the disk."""
+    return Figure(sum(BEAM_DISK_PUSH_P50_US) / 2, BEAM_DISK_SOURCE) if op == "push" else None
+
+
+def peer_p50_us(op: str) -> Figure | None:
+    """Return the lowest p50 of the Python peers, None where none was measured."""
+    return Figure(PYTHON_PEERS_US[op][0], PEERS_SOURCE) if op in PYTHON_PEERS_US else None
 
 
 def paper_p50_us(op: str, depth: int) -> Figure | None:
