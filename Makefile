@@ -37,6 +37,7 @@ check: $(VENV)/.ready-check ## lint, format, types (mypy and pyright, strict), t
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/mypy examples/*.py
+	@$(BIN)/mypy --strict bench
 	@$(BIN)/pyright
 	@$(BIN)/lint-imports
 

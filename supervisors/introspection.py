@@ -53,8 +53,14 @@ def trace(ref: ServerRef, function: Callable[[TraceEvent], None] | None) -> None
 async def get_state(ref: ServerRef, timeout_s: float | None = 5.0) -> Any:
     """Return what the server's `get_state` returns, taken between two messages; works while suspended.
 
+    Cancelled before its turn, it does nothing.
+
+    Args:
+        ref: the server.
+        timeout_s: seconds until it must have answered; None: no limit.
+
     Raises:
-        SystemCallFailed: its `get_state` raised. And what `call` raises.
+        SystemCallFailed: its `get_state` raised. And what `ServerRef.call` raises.
     """
 
     def read(slot: Slot) -> Any:
@@ -66,8 +72,15 @@ async def get_state(ref: ServerRef, timeout_s: float | None = 5.0) -> Any:
 async def replace_state(ref: ServerRef, function: Callable[[Any], Any], timeout_s: float | None = 5.0) -> Any:
     """Set the state to `function(state)`, between two messages, and return the new one (OTP: sys:replace_state).
 
+    Cancelled before its turn, it does nothing; from then on it completes.
+
+    Args:
+        ref: the server.
+        function: makes the new state of the old one; sync, and quick.
+        timeout_s: seconds until it must be done; None: no limit.
+
     Raises:
-        SystemCallFailed: a step raised; nothing was set.
+        SystemCallFailed: a step raised; nothing was set. And what `ServerRef.call` raises.
     """
 
     def replace(slot: Slot) -> Any:
@@ -81,7 +94,17 @@ async def replace_state(ref: ServerRef, function: Callable[[Any], Any], timeout_
 
 
 async def suspend(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
-    """Run no further user message until `resume`; messages wait, their timeouts run. Again: nothing changes."""
+    """Run no further user message until `resume`; messages wait, their timeouts run. Again: nothing changes.
+
+    Returns when the running message is through (OTP: sys:suspend). Cancelled before its turn, it does nothing.
+
+    Args:
+        ref: the server.
+        timeout_s: seconds until it must have answered; None: no limit.
+
+    Raises:
+        CallTimeout and the other errors of `ServerRef.call`; after a timeout the server is not suspended.
+    """
 
     def hold(slot: Slot) -> None:
         slot.suspended = True
@@ -92,7 +115,15 @@ async def suspend(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
 
 
 async def resume(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
-    """Go on after `suspend`."""
+    """Go on after `suspend` (OTP: sys:resume). Cancelled before its turn, it does nothing.
+
+    Args:
+        ref: the server.
+        timeout_s: seconds until it must have answered; None: no limit.
+
+    Raises:
+        CallTimeout and the other errors of `ServerRef.call`.
+    """
 
     def go_on(slot: Slot) -> None:
         slot.suspended = False
@@ -106,10 +137,15 @@ async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_
     """Replace the running server by `factory()`, its state carried over by the new one's `code_change`.
 
     Between two messages: `new.set_state(await new.code_change(old.version, old.get_state()))`. Restarts still use the
-    spec's own `start`.
+    spec's own `start`. Cancelled before its turn, it does nothing; once begun, it is carried through.
+
+    Args:
+        ref: the server.
+        factory: makes the new server; its `init` is not run.
+        timeout_s: seconds until it must be done; None: no limit.
 
     Raises:
-        SystemCallFailed: a step raised; the old server goes on.
+        SystemCallFailed: a step raised; the old server goes on. And what `ServerRef.call` raises.
     """
 
     async def change(slot: Slot) -> None:
