@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
+from .chain import chain_of, is_proven, judge, limits_of, number_of
 from .errors import LogCorrupt
 from .header import SegmentRef
 from .log import SEGMENT_NAME, SPARE_NAME, TAKEOVER_NAME
@@ -77,23 +78,23 @@ class LogRecovery:
         """
         numbers = await self._thread.run(lambda: self._tidy(first_live))
         scans = [await self._thread.run(partial(self._read, number)) for number in numbers]
-        chain = self._chain(scans, first_live)
-        limits = _limits(chain)
+        chain, limits = self._chain(scans, first_live)
         for scan, limit in zip(chain, limits, strict=True):
             for _ in scan.steps(limit):
                 await asyncio.sleep(0)
-        kept = self._judge(chain, limits)
+        kept, damage = judge(chain, limits)
+        self._damage += damage
         await self._set_aside(kept, [scan for scan in scans if scan not in kept])
         if kept and not kept[-1].is_settled:
             for index, scan in enumerate(kept):
-                if not _proven(kept, index):
+                if not is_proven(kept, index):
                     await self._thread.run(partial(self._make_durable, scan))
         for scan in kept:
             await self._index(scan)
         await self._note_ends()
         self._log.next_number = max([first_live - 1, *numbers]) + 1
         if kept:
-            self._log.tail = SegmentRef(_number(kept[-1]), kept[-1].end)
+            self._log.tail = SegmentRef(number_of(kept[-1].path), kept[-1].end)
         await self._blame()
         self._found.logs = self._newest_births()
         return self._found
@@ -134,35 +135,15 @@ class LogRecovery:
         finally:
             file.close()
 
-    def _chain(self, scans: list[SegmentScan], first_live: int) -> list[SegmentScan]:
-        """The segments that count, oldest first."""
-        by_number = {_number(scan): scan for scan in scans}
-        chain: list[SegmentScan] = []
-        wanted = max((number for number, scan in by_number.items() if scan.header is not None), default=0)
-        if not wanted:
-            wanted = max(by_number, default=0)
-        while wanted >= first_live and wanted in by_number:
-            scan = by_number[wanted]
-            chain.append(scan)
-            wanted = _before(scan, by_number)
-        if wanted >= first_live:
-            self._damage.append((wanted, Damage(self._log.path(wanted), 0, None)))
-        return chain[::-1]
-
-    def _judge(self, chain: list[SegmentScan], limits: list[int]) -> list[SegmentScan]:
-        """Find damage and the torn end; returns the segments up to it."""
-        for index, scan in enumerate(chain):
-            proven = _proven(chain, index)
-            damage = scan.judge(proven=proven)
-            last = index == len(chain) - 1
-            if not last and scan.end < limits[index]:
-                if not proven:
-                    self._damage += [(_number(scan), found) for found in damage]
-                    return chain[: index + 1]
-                if not damage or damage[-1].offset < scan.end:
-                    damage.append(Damage(scan.path, scan.end, None))
-            self._damage += [(_number(scan), found) for found in damage]
-        return chain
+    def _chain(self, scans: list[SegmentScan], first_live: int) -> tuple[list[SegmentScan], list[int]]:
+        """The segments that count, oldest first, and up to where each."""
+        by_number = {number_of(scan.path): scan for scan in scans}
+        headers = {number: scan.header for number, scan in by_number.items()}
+        numbers, missing = chain_of(headers, first_live)
+        if missing:
+            self._damage.append((missing, Damage(self._log.path(missing), 0, None)))
+        sizes = {number: scan.size for number, scan in by_number.items()}
+        return [by_number[number] for number in numbers], limits_of(numbers, headers, sizes)
 
     async def _set_aside(self, kept: list[SegmentScan], dropped: list[SegmentScan]) -> None:
         """Keep a copy of the torn bytes, and move whole segments that do not count."""
@@ -198,7 +179,7 @@ class LogRecovery:
         """Make a sealed segment of a scan: note each record with its session."""
         header = scan.data[: scan.data.find(b"\n") + 1]
         continues = scan.header.continues if scan.header else None
-        segment = Segment(_number(scan), scan.path, None, continues, (header, ""))
+        segment = Segment(number_of(scan.path), scan.path, None, continues, (header, ""))
         segment.end = segment.written = segment.synced = scan.end
         segment.damaged = any(number == segment.number for number, _ in self._damage)
         data = scan.data
@@ -277,31 +258,5 @@ class LogRecovery:
         return self._births.get(owner)
 
 
-def _proven(chain: list[SegmentScan], index: int) -> bool:
-    """Whether a later segment shows that all of this one was synced."""
-    return any(later.synced_bytes > 0 for later in chain[index + 1 :])
-
-
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _number(scan: SegmentScan) -> int:
-    match = SEGMENT_NAME.fullmatch(_name(scan.path))
-    return int(match[1]) if match else 0
-
-
-def _before(scan: SegmentScan, by_number: dict[int, SegmentScan]) -> int:
-    """Number of the segment that `scan` continues; 0 when there is none."""
-    if scan.header is not None:
-        return scan.header.continues.segment if scan.header.continues else 0
-    return max((number for number in by_number if number < _number(scan)), default=0)
-
-
-def _limits(chain: list[SegmentScan]) -> list[int]:
-    """Up to which offset each segment counts: where the next one took over, or its end."""
-    limits = [scan.size for scan in chain]
-    for index, later in enumerate(chain[1:]):
-        if later.header is not None and later.header.continues is not None:
-            limits[index] = later.header.continues.offset
-    return limits

@@ -1,0 +1,83 @@
+"""Which segments of a log count, up to where each, and what of them is damage: pure, for opening and for verifying.
+
+The newest segment names the one that it continues and the offset up to which that one counts, and so on back to the
+first that is not cut: this chain is the log. Segments outside it are leftovers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .log import SEGMENT_NAME
+from .scan import Damage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .header import SegmentHeader
+    from .scan import SegmentScan
+
+Found = list[tuple[int, Damage]]
+"""Damage, each with the number of its segment."""
+
+
+def number_of(path: str) -> int:
+    """Number of the segment at `path`; 0 for what is none."""
+    match = SEGMENT_NAME.fullmatch(path.rpartition("/")[2])
+    return int(match[1]) if match else 0
+
+
+def chain_of(headers: Mapping[int, SegmentHeader | None], first_live: int) -> tuple[list[int], int]:
+    """Numbers of the segments that count, oldest first, and of one that is missing (0: none).
+
+    `headers`: of each segment, None where it cannot be read. `first_live`: the oldest that is not cut.
+    """
+    chain: list[int] = []
+    wanted = max((number for number, header in headers.items() if header is not None), default=0)
+    if not wanted:
+        wanted = max(headers, default=0)
+    while wanted >= first_live and wanted in headers:
+        chain.append(wanted)
+        wanted = _before(wanted, headers)
+    return chain[::-1], wanted if wanted >= first_live else 0
+
+
+def _before(number: int, headers: Mapping[int, SegmentHeader | None]) -> int:
+    """Number of the segment that `number` continues; 0 when there is none."""
+    header = headers[number]
+    if header is None:
+        return max((other for other in headers if other < number), default=0)
+    before = header.continues.segment if header.continues else 0
+    return before if before < number else 0
+
+
+def limits_of(chain: Sequence[int], headers: Mapping[int, SegmentHeader | None], sizes: Mapping[int, int]) -> list[int]:
+    """Up to which offset each segment counts: where the next one took over, or its end."""
+    limits = [sizes[number] for number in chain]
+    for index, later in enumerate(chain[1:]):
+        header = headers[later]
+        if header is not None and header.continues is not None:
+            limits[index] = header.continues.offset
+    return limits
+
+
+def is_proven(chain: Sequence[SegmentScan], index: int) -> bool:
+    """Whether a later segment shows that all of this one was synced."""
+    return any(later.synced_bytes > 0 for later in chain[index + 1 :])
+
+
+def judge(chain: Sequence[SegmentScan], limits: Sequence[int]) -> tuple[list[SegmentScan], Found]:
+    """The segments up to the torn end, and the damage before it. The scans are read up to their limits."""
+    all_damage: Found = []
+    for index, scan in enumerate(chain):
+        proven, number = is_proven(chain, index), number_of(scan.path)
+        damage = scan.judge(proven=proven)
+        last = index == len(chain) - 1
+        if not last and scan.end < limits[index]:
+            if not proven:
+                all_damage += [(number, found) for found in damage]
+                return list(chain[: index + 1]), all_damage
+            if not damage or damage[-1].offset < scan.end:
+                damage.append(Damage(scan.path, scan.end, None))
+        all_damage += [(number, found) for found in damage]
+    return list(chain), all_damage
