@@ -12,9 +12,7 @@ when the disk refuses (the transaction is then rolled back), and `CatalogCorrupt
 from __future__ import annotations
 
 import errno
-import os
 import sqlite3
-import stat
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,9 +23,13 @@ import msgspec
 
 from .errors import CatalogCorrupt, StoreClosed, StoreVersionTooNew
 from .names import id_bytes
+from .storage import OsDisk
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Generator, Iterable
+
+    from .storage import Disk
 
 VERSION: Final = 1
 """The catalog's version (PRAGMA user_version): the one that is written, and the newest that is read."""
@@ -81,9 +83,10 @@ class CatalogRow(msgspec.Struct, frozen=True):
 class Catalog:
     """The catalog of one store."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """`path`: the database file."""
+    def __init__(self, path: str | os.PathLike[str], disk: Disk | None = None) -> None:
+        """`path`: the database file. `disk`: where it is; None: the real one."""
         self._path = Path(path)
+        self._disk: Disk = OsDisk() if disk is None else disk
         self._connection: sqlite3.Connection | None = None
         self._mutex = threading.Lock()
 
@@ -92,9 +95,8 @@ class Catalog:
 
         Raises `CatalogCorrupt`, `StoreVersionTooNew` (the file stays untouched), OSError.
         """
-        self._prepare_file(create=create)
         with self._mutex, self._translated():
-            connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+            connection = self._connect(create=create)
             try:
                 self._set_up(connection, create=create)
             except BaseException:
@@ -179,18 +181,15 @@ class Catalog:
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
-    def _prepare_file(self, *, create: bool) -> None:
-        """Make the file private before SQLite does, and let nothing but a plain file through."""
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_CREAT if create else 0)
+    def _connect(self, *, create: bool) -> sqlite3.Connection:
         try:
-            fd = os.open(self._path, flags, 0o600)
+            return self._disk.connect(str(self._path), create=create)
         except FileNotFoundError:
             raise CatalogCorrupt(str(self._path), "it is missing") from None
-        try:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise CatalogCorrupt(str(self._path), "it is not a plain file")
-        finally:
-            os.close(fd)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            raise CatalogCorrupt(str(self._path), "it is not a plain file") from error
 
     def _set_up(self, connection: sqlite3.Connection, *, create: bool) -> None:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])

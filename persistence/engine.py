@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Final
 from .batch import Backlog
 from .catalog import Catalog
 from .cutter import Cutter
-from .disk_thread import DiskThread
 from .errors import StoreClosed
 from .layout import Layout
 from .loader import Loader
-from .lock import StoreLock, check_local
 from .log import Log
 from .recovery import LogRecovery, Recovered
 from .session_log import Extent, SessionLog
@@ -52,16 +50,16 @@ class Engine:
         """
         loop = asyncio.get_running_loop()
         self.layout = Layout(root)
-        self.lock = StoreLock(self.layout.lock)
-        self.catalog = Catalog(self.layout.catalog)
+        self.lock = disk.lock(self.layout.lock)
+        self.catalog = Catalog(self.layout.catalog, disk)
         self.backlog = Backlog(max_records, max_bytes, on_admission)
         self.trouble = Trouble(loop, on_admission)
         self.log = Log(disk, self.layout.log, segment_bytes)
         self._disk = disk
-        self._write_thread = DiskThread("session-actor-write", loop)
-        self._sync_thread = DiskThread("session-actor-sync", loop)
-        self._cut_thread = DiskThread("session-actor-cut", loop)
-        self.read_thread = DiskThread("session-actor-read", loop)
+        self._write_thread = disk.thread("session-actor-write", loop)
+        self._sync_thread = disk.thread("session-actor-sync", loop)
+        self._cut_thread = disk.thread("session-actor-cut", loop)
+        self.read_thread = disk.thread("session-actor-read", loop)
         self.writer = Writer(
             loop,
             log=self.log,
@@ -108,8 +106,8 @@ class Engine:
 
     async def open(self, lock_timeout_s: float | None, *, allow_network_fs: bool) -> Recovered:
         """Take the lock and recover the log. When it raises or is cancelled, call `let_go`."""
-        await self.read_thread.run(self.layout.make_root)
-        check_local(self.layout.root, allow_network_fs=allow_network_fs)
+        await self.read_thread.run(lambda: self._disk.make_root(self.layout.root))
+        self._disk.check_local(self.layout.root, allow_network_fs=allow_network_fs)
         await self.lock.acquire(lock_timeout_s)
         await self.read_thread.run(lambda: self.layout.open_catalog(self._disk, self.catalog))
         await self.read_thread.run(self.catalog.check)

@@ -18,7 +18,6 @@ import msgspec
 
 from .errors import LineDamaged, StoreCorrupt, StoreVersionTooNew
 from .record import close_line, verify
-from .storage import DIRECTORY_MODE
 
 if TYPE_CHECKING:
     import os
@@ -46,10 +45,6 @@ class Layout:
         self.journals = f"{self.root}/journals"
         self.aside = f"{self.root}/aside"
 
-    def make_root(self) -> None:
-        """Make the directory, for this user alone, if it is not there. Blocks. Raises OSError."""
-        Path(self.root).mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-
     def open_catalog(self, disk: Disk, catalog: Catalog) -> None:
         """Check the format and open the catalog; make what was never finished. Blocks; the lock must be held.
 
@@ -61,6 +56,7 @@ class Layout:
         for folder in (self.log, self.journals):
             disk.make_dir(folder)
         catalog.open(create=True)
+        disk.sync_dir(self.root)  # FORMAT says that all of this is there
         line, _ = close_line(b'{"format":"%b","version":%d' % (FORMAT.encode(), VERSION))
         temporary = self.format + ".new"
         file = disk.open(temporary, create=True)

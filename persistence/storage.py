@@ -1,6 +1,6 @@
-"""The few system calls that log and journals need, behind one small interface.
+"""The few system calls that a store needs, behind one small interface.
 
-Everything that touches the disk for them goes through a `Disk`, so that another disk can be put in its place. All
+Everything of a store that touches the disk goes through a `Disk`, so that another disk can be put in its place. All
 methods block and raise OSError as the system gave it; what an error means is decided by the callers.
 """
 
@@ -9,8 +9,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import sqlite3
 import stat
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+from .disk_thread import DiskThread
+from .lock import StoreLock, check_local
+
+if TYPE_CHECKING:
+    import asyncio
 
 DIRECTORY_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
@@ -49,8 +56,20 @@ class DiskFile(Protocol):
         ...
 
 
+class DiskLock(Protocol):
+    """The lock of one store."""
+
+    async def acquire(self, timeout_s: float | None = 0) -> None:
+        """Take the lock; see `StoreLock.acquire`."""
+        ...
+
+    def release(self) -> None:
+        """Give the lock up; without it: no effect."""
+        ...
+
+
 class Disk(Protocol):
-    """The system calls on names. Paths are absolute."""
+    """The system calls on names, and what else of a store depends on its disk. Paths are absolute."""
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> DiskFile:
         """Open a regular file; never through a symbolic link. `create`: make it anew and empty if it is not there."""
@@ -64,6 +83,13 @@ class Disk(Protocol):
         """Make a directory for this user alone; returns whether it was new. Its parent must exist."""
         ...
 
+    def make_root(self, path: str) -> None:
+        """Make a store's directory, for this user alone, and those above it, if they are not there.
+
+        The names of what was made are on the disk when this returns.
+        """
+        ...
+
     def rename(self, source: str, target: str) -> None:
         """Rename in place of whatever `target` was."""
         ...
@@ -74,6 +100,25 @@ class Disk(Protocol):
 
     def sync_dir(self, path: str) -> None:
         """Return when the names in a directory are on the disk."""
+        ...
+
+    def connect(self, path: str, *, create: bool) -> sqlite3.Connection:
+        """Open a database, for use in any thread and without transactions of its own. `create`: if it is not there.
+
+        A COMMIT is on the disk when it returns, by the pragmas of the caller. Raises sqlite3.Error beside OSError.
+        """
+        ...
+
+    def lock(self, path: str) -> DiskLock:
+        """Give the lock whose file is `path`, not yet taken."""
+        ...
+
+    def check_local(self, path: str, *, allow_network_fs: bool) -> None:
+        """Raise `NetworkFileSystem` when a directory is on one, unless `allow_network_fs`."""
+        ...
+
+    def thread(self, name: str, loop: asyncio.AbstractEventLoop) -> DiskThread:
+        """Give a thread for calls that block; results are reported to `loop`."""
         ...
 
 
@@ -144,12 +189,8 @@ class OsDisk:
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> OsFile:
         """See `Disk`. Raises OSError(ELOOP) for a symbolic link and OSError(EINVAL) for what is no regular file."""
-        flags = _FLAGS | (os.O_RDWR if write or create else os.O_RDONLY) | (os.O_CREAT if create else 0)
-        descriptor = os.open(path, flags, FILE_MODE)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise OSError(errno.EINVAL, "not a regular file", path)
-        return OsFile(descriptor)
+        flags = (os.O_RDWR if write or create else os.O_RDONLY) | (os.O_CREAT if create else 0)
+        return OsFile(_open_regular(path, flags))
 
     def list(self, path: str) -> list[str]:
         """See `Disk`."""
@@ -165,6 +206,17 @@ class OsDisk:
         except FileExistsError:
             return False
         return True
+
+    def make_root(self, path: str) -> None:
+        """See `Disk`."""
+        if os.path.isdir(path):  # noqa: PTH112 - a plain system call
+            return
+        missing = [path]
+        while not os.path.isdir(above := os.path.dirname(missing[-1])):  # noqa: PTH112, PTH120
+            missing.append(above)
+        for each in reversed(missing):  # those above the store's are open to others, as they expect it
+            os.makedirs(each, DIRECTORY_MODE if each == path else 0o777, exist_ok=True)  # noqa: PTH103
+            self.sync_dir(os.path.dirname(each))  # noqa: PTH120
 
     def rename(self, source: str, target: str) -> None:
         """See `Disk`."""
@@ -182,6 +234,31 @@ class OsDisk:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def connect(self, path: str, *, create: bool) -> sqlite3.Connection:
+        """See `Disk`. The file is made private before SQLite does it; OSError as `open` for what is no regular file."""
+        os.close(_open_regular(path, os.O_RDONLY | (os.O_CREAT if create else 0)))
+        return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+    def lock(self, path: str) -> StoreLock:
+        """See `Disk`."""
+        return StoreLock(path)
+
+    def check_local(self, path: str, *, allow_network_fs: bool) -> None:
+        """See `Disk`."""
+        check_local(path, allow_network_fs=allow_network_fs)
+
+    def thread(self, name: str, loop: asyncio.AbstractEventLoop) -> DiskThread:
+        """See `Disk`."""
+        return DiskThread(name, loop)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | _FLAGS, FILE_MODE)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return descriptor
 
 
 def _sync_data(descriptor: int) -> None:
