@@ -26,18 +26,22 @@ from .errors import (
     ValueNotStorable,
     ValueUnreadable,
 )
+from .events import OnEvent, StoreEvent
 from .file_store import FileStore
 from .memory_store import MemoryStore
 from .names import check_session_id
 from .record import MAX_RECORD_BYTES, Record
 from .store import (
     LEVELS,
+    Archive,
     Lease,
     Level,
     LoadedSession,
+    Pruned,
     Reached,
     RecoveryReport,
     SessionInfo,
+    Snapshot,
     Store,
     StoreHealth,
     TornTail,
@@ -47,6 +51,7 @@ from .values import decode_typed, dumps, encode_record_data, loads
 __all__ = [
     "LEVELS",
     "MAX_RECORD_BYTES",
+    "Archive",
     "BacklogFull",
     "CatalogCorrupt",
     "Fenced",
@@ -62,7 +67,9 @@ __all__ = [
     "MemoryStore",
     "NetworkFileSystem",
     "NotDurable",
+    "OnEvent",
     "PersistenceError",
+    "Pruned",
     "Reached",
     "Record",
     "RecordTooLarge",
@@ -70,10 +77,12 @@ __all__ = [
     "SessionInfo",
     "SessionTombstoned",
     "SessionUnknown",
+    "Snapshot",
     "Store",
     "StoreClosed",
     "StoreCorrupt",
     "StoreDegraded",
+    "StoreEvent",
     "StoreHealth",
     "StoreLocked",
     "StoreVersionTooNew",

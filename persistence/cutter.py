@@ -98,7 +98,7 @@ class Cutter:
                 while await self.cut():
                     pass
             except (OSError, PersistenceError) as error:
-                self._trouble.note(error)
+                self._trouble.note(error, "cut_failed")
                 await asyncio.sleep(RETRY_S)
                 self._sealed.set()
 
@@ -236,7 +236,7 @@ class Cutter:
     def _on_removed(self, _: None, error: BaseException | None) -> None:
         """What could not be removed is removed when the store is opened next."""
         if error is not None:
-            self._trouble.note(error)
+            self._trouble.note(error, "remove_failed")
 
     def _first_live_after(self, count: int) -> int:
         following = next(islice(self._log.sealed, count, None), self._log.current)

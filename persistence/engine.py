@@ -23,6 +23,7 @@ from .writer import Writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from .events import Events
     from .storage import Disk
 
 ATTACH_SESSIONS: Final = 100
@@ -41,6 +42,7 @@ class Engine:
         max_records: int,
         max_bytes: int,
         on_admission: Callable[[], None],
+        events: Events,
         on_broken: Callable[[SessionLog], None],
         on_cut: Callable[[Iterable[SessionLog]], None],
     ) -> None:
@@ -52,10 +54,12 @@ class Engine:
         self.layout = Layout(root)
         self.lock = disk.lock(self.layout.lock)
         self.catalog = Catalog(self.layout.catalog, disk)
-        self.backlog = Backlog(max_records, max_bytes, on_admission)
-        self.trouble = Trouble(loop, on_admission)
+        self.backlog = Backlog(max_records, max_bytes, self._note_full)
+        self.trouble = Trouble(loop, on_admission, events)
         self.log = Log(disk, self.layout.log, segment_bytes)
         self._disk = disk
+        self._events = events
+        self._on_admission = on_admission
         self._write_thread = disk.thread("session-actor-write", loop)
         self._sync_thread = disk.thread("session-actor-sync", loop)
         self._cut_thread = disk.thread("session-actor-cut", loop)
@@ -79,6 +83,12 @@ class Engine:
             writer=self.writer,
             thread=self.read_thread,
         )
+
+    def _note_full(self) -> None:
+        """The backlog became full, or is not any more."""
+        self._on_admission()
+        waiting = {"records": len(self.backlog.entries), "size_bytes": self.backlog.held_bytes}
+        self._events.tell("backlog_full" if self.backlog.full else "backlog_free", waiting)
 
     def _new_cutter(self, on_cut: Callable[[Iterable[SessionLog]], None]) -> Cutter:
         return Cutter(

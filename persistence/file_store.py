@@ -22,6 +22,7 @@ from .errors import (
     StoreDegraded,
     StoreLocked,
 )
+from .events import Events, OnEvent
 from .listing import list_sessions
 from .names import check_session_id, new_birth
 from .recovery import Recovered
@@ -61,6 +62,7 @@ class FileStore:
         sync_interval_s: float = SYNC_INTERVAL_S,
         allow_network_fs: bool = False,
         disk: Disk | None = None,
+        on_event: OnEvent | None = None,
     ) -> None:
         """Nothing is touched before `open`.
 
@@ -69,6 +71,7 @@ class FileStore:
         for the disk before changes are refused. `segment_bytes`: size at which the log goes on in another file, which
         is preallocated. `sync_interval_s`: the longest that a written record stays unsynced while the workers run.
         `allow_network_fs`: open a store on a network file system, too. `disk`: the system calls; None: the real ones.
+        `on_event`: told, on the loop, what an operator would want to know; one that raises is detached.
         """
         self._root = os.fspath(root)
         self._lock_timeout_s = lock_timeout_s
@@ -78,6 +81,7 @@ class FileStore:
         self._sync_interval_s = sync_interval_s
         self._allow_network_fs = allow_network_fs
         self._disk: Disk = OsDisk() if disk is None else disk
+        self._events = Events(self._root, on_event)
         self._engine: Engine | None = None
         self._backlog = Backlog(0, 0, self._note_admission)
         self.admitted: tuple[Level, ...] = ()
@@ -88,6 +92,15 @@ class FileStore:
         self._logs: dict[str, SessionLog] = {}
         self._token = 0
         self._deletes: set[asyncio.Task[None]] = set()
+
+    @property
+    def on_event(self) -> OnEvent | None:
+        """Who is told events; None: nobody."""
+        return self._events.on_event
+
+    @on_event.setter
+    def on_event(self, on_event: OnEvent | None) -> None:
+        self._events.on_event = on_event
 
     # --- open and close -----------------------------------------------------------------------------------------------
 
@@ -104,6 +117,7 @@ class FileStore:
             max_records=self._backlog_records,
             max_bytes=self._backlog_bytes,
             on_admission=self._note_admission,
+            events=self._events,
             on_broken=self._on_broken,
             on_cut=self._forget_idle,
         )
@@ -120,6 +134,10 @@ class FileStore:
         self._accepting = True
         self._note_admission()
         _open_stores.add(self)
+        for torn in self._recovered.torn:
+            self._events.tell(
+                "torn", {"size_bytes": torn.size_bytes}, path=torn.path, offset=torn.offset, kept_at=torn.kept_at
+            )
 
     async def close(self) -> None:
         """See `Store.close`."""
@@ -224,7 +242,7 @@ class FileStore:
         try:
             await engine.cutter.forget(log)
         except (OSError, PersistenceError) as error:
-            engine.trouble.note(error)
+            engine.trouble.note(error, "delete_failed")
 
     def _delete_ended(self, task: asyncio.Task[None]) -> None:
         self._deletes.discard(task)
@@ -341,9 +359,10 @@ class FileStore:
             appended_position=engine.backlog.appended_position,
             written_position=engine.writer.waiters.position,
             synced_position=engine.syncer.waiters.position,
-            backlog_records=len(engine.backlog.entries),
-            backlog_bytes=engine.backlog.held_bytes - engine.syncer.unsynced_bytes,
+            backlog_records=engine.backlog.appended_position - engine.writer.written_position,
+            backlog_bytes=engine.backlog.held_bytes - engine.syncer.unsynced_bytes + engine.writer.made_bytes,
             last_error=engine.trouble.last_error,
+            last_error_at_us=engine.trouble.last_error_at_us,
             degraded_since_us=engine.trouble.since_us,
             last_cut_us=engine.cutter.last_cut_us,
             live_segments=len(engine.log.sealed) + (engine.log.current is not None),

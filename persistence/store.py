@@ -6,7 +6,7 @@ append must hold a `Lease`; acquiring a session again ends every earlier lease o
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, Protocol
 
 import msgspec
@@ -90,18 +90,63 @@ class RecoveryReport(msgspec.Struct, frozen=True):
     torn: tuple[TornTail, ...] = ()
     """Torn ends found when the store was opened; they may have held newer records of any session."""
     duration_ms: float = 0.0
+    snapshot_seq: int = 0
+    """The record after which the snapshot that was used was taken; 0: none was, all records were read."""
+    rejected: tuple[str, ...] = ()
+    """Files of snapshots that could not be used: damaged, or not of these records."""
 
     @property
     def clean(self) -> bool:
         """Whether nothing was found damaged."""
-        return not self.torn
+        return not self.torn and not self.rejected
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """What a session was after one of its records, as its owner described it with `Store.save`."""
+
+    seq: int
+    sum: str
+    """Sum of that record: `prev` of the next one."""
+    data: msgspec.Raw
+    """JSON, opaque to the store."""
+
+    def __repr__(self) -> str:
+        """Without the data, which may be private."""
+        return f"Snapshot(seq={self.seq}, sum={self.sum!r})"
 
 
 class LoadedSession(msgspec.Struct, frozen=True):
-    """All records of one session in the order of `seq`, and how they were found."""
+    """One session: a snapshot, if one was used, the records behind it in the order of `seq`, and how they were found."""
 
     records: Sequence[Record]
     report: RecoveryReport
+    snapshot: Snapshot | None = None
+
+
+class Pruned(msgspec.Struct, frozen=True):
+    """What `Store.prune` dropped: `files` whole files, `size_bytes` in all. A store without files counts bytes only."""
+
+    files: int = 0
+    size_bytes: int = 0
+
+
+class Archive(Protocol):
+    """The records of one birth of a session that add frames, whoever has the lease, as long as the store is open.
+
+    Both methods raise `StoreClosed`; `SessionTombstoned` once the session is deleted; `StoreCorrupt` for records that are
+    damaged; OSError when the disk refuses.
+    """
+
+    def read(self, ids: Iterable[int]) -> list[Record]:
+        """The records that add these frames, each once, in the order of `seq`. Blocks.
+
+        What a record adds is told by `frame_index`. Frames that are nowhere, or were dropped, have none.
+        """
+        ...
+
+    async def fetch(self, ids: Iterable[int]) -> list[Record]:
+        """`read`, off the loop. Cancelling gives up the wait."""
+        ...
 
 
 class SessionInfo(msgspec.Struct, frozen=True):
@@ -126,12 +171,17 @@ class StoreHealth(msgspec.Struct, frozen=True):
     backlog_records: int = 0
     """Records that wait to be written."""
     backlog_bytes: int = 0
-    """Their weight, as `append` was told it."""
+    """Their weight, as `append` was told it; the length of their lines, once those are made."""
     last_error: str | None = None
+    """The newest error of the disk, also when the disk works again since."""
+    last_error_at_us: int | None = None
+    """When that was, microseconds since the epoch."""
     degraded_since_us: int | None = None
     """Since when the disk takes no records, microseconds since the epoch; None: it takes them."""
     last_cut_us: int | None = None
     """When log segments were last moved into journals; None: not since the store was opened."""
+    last_snapshot_us: int | None = None
+    """When a snapshot of a session was last made durable; None: not since the store was opened."""
     live_segments: int = 0
     """Log segments that are not yet cut."""
 
@@ -182,10 +232,50 @@ class Store(Protocol):
         """
         ...
 
-    async def load(self, lease: Lease) -> LoadedSession:
-        """All records of the session, those included that are not yet written.
+    async def load(self, lease: Lease, *, before: int | None = None, snapshots: bool = True) -> LoadedSession:
+        """The newest good snapshot and the records behind it, those included that are not yet written.
 
-        Raises `Fenced`, and `StoreCorrupt` when the session's own records are damaged.
+        `before`: only snapshots after a record older than this one; None: any. Without a snapshot all records come,
+        from the first on. `snapshots` False: no snapshot; all records come from the first that is still followed by all
+        others, which is not 1 in a session that was pruned.
+
+        Raises `Fenced`; `StoreCorrupt` when the session's own records are damaged, or when it was pruned and no
+        snapshot can be used.
+        """
+        ...
+
+    def save(self, lease: Lease, seq: int, data: bytes) -> None:
+        """Queue a snapshot: what the session was after record `seq`. The newest queued one of a session counts.
+
+        `data`: JSON on one line, in which values are encoded as in records (see `values`). It is durable only after all
+        records up to `seq`; the two newest are kept. When that fails, `health` tells, and it is tried again.
+
+        Raises `Fenced`, `StoreClosed`; ValueError for a `seq` that is no record's or data with a line end;
+        `RecordTooLarge`.
+        """
+        ...
+
+    async def saved(self, lease: Lease, seq: int) -> None:
+        """Wait until a snapshot after record `seq`, or after a newer one, is as durable as the store can make it.
+
+        Raises `Fenced`, `StoreClosed`; `NotDurable` when none was queued, or the disk refuses. Cancelling gives up the
+        wait.
+        """
+        ...
+
+    def archive(self, lease: Lease) -> Archive:
+        """What reads single records of the session later on, also when the lease is over. Raises `Fenced`."""
+        ...
+
+    async def prune(self, lease: Lease, dropped: Sequence[tuple[int, int]]) -> Pruned:
+        """Give room back: drop old records in whole files, where all frames that a file adds are dropped.
+
+        `dropped`: ids of frames that nobody will ask for, as runs of first and last. A file is dropped only when it
+        lies wholly before the older of the two newest snapshots, so that both can still be used; files that add no
+        frames at all are dropped, too. No other line is rewritten.
+
+        Raises `Fenced`, `StoreCorrupt`, `NotDurable`, OSError; then nothing was dropped. Once started it completes,
+        even if the caller is cancelled.
         """
         ...
 

@@ -233,17 +233,17 @@ class Syncer:
         self._settle(float("inf"))
         self.growing = None
         self.waiters.fail(self._writer.not_durable("synced", error))
-        self._trouble.note(error)
+        self._trouble.note(error, "sync_failed")
         self._writer.pause(lambda: self._take_over(error))
 
     def _take_over(self, error: BaseException) -> None:
         batches = [*self._in_sync, *self._unsynced, *self._writer.unwritten()]
         oldest = batches[0].segment
-        self._trouble.degrade(error)
+        self._trouble.degrade(error, "sync_failed")
 
         def done(result: tuple[Segment, list[Batch]] | None, failure: BaseException | None) -> None:
             if result is None:
-                self._trouble.fail(failure or error, lambda: self._take_over(error))
+                self._trouble.fail(failure or error, lambda: self._take_over(error), "takeover_failed")
                 self.waiters.fail(self._writer.not_durable("synced", failure or error))
             else:
                 self._taken_over(oldest, *result)
@@ -260,6 +260,9 @@ class Syncer:
         self._unsynced.clear()
         self._settling.extend(batches)
         self._taking_over = False
+        self._trouble.events.tell(
+            "taken_over", {"records": sum(len(batch.seqs) for batch in batches)}, path=segment.path
+        )
         self._trouble.clear()
         self._writer.resume(batches[-1].last)
         self._settle()
@@ -267,7 +270,7 @@ class Syncer:
 
     def _on_removed(self, _: None, error: BaseException | None) -> None:
         if error is not None:
-            self._trouble.note(error)
+            self._trouble.note(error, "remove_failed")
 
     # --- idle watermark -----------------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
+    from .events import Events
+
 FIRST_RETRY_S: Final = 0.05
 LAST_RETRY_S: Final = 5.0
 
@@ -16,17 +18,24 @@ LAST_RETRY_S: Final = 5.0
 class Trouble:
     """Degraded or not. One action at a time is tried again, with doubling delays, until something succeeds."""
 
-    __slots__ = ("_again", "_closed", "_delay_s", "_handle", "_loop", "_on_change", "last_error", "since_us")
+    __slots__ = (
+        "_again", "_closed", "_delay_s", "_handle", "_loop", "_on_change", "_tries",
+        "events", "last_error", "last_error_at_us", "since_us",
+    )  # fmt: skip
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_change: Callable[[], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_change: Callable[[], None], events: Events) -> None:
         """All is well. `on_change`: told when it becomes degraded, and when it is not any more."""
         self.last_error: str | None = None
         """The last error of the disk; it stays when the disk works again."""
+        self.last_error_at_us: int | None = None
+        """When that was, microseconds since the epoch."""
+        self.events = events
         self.since_us: int | None = None
         """Since when the store is degraded, microseconds since the epoch; None: it is not."""
         self._loop = loop
         self._on_change = on_change
         self._delay_s = FIRST_RETRY_S
+        self._tries = 0
         self._closed = False
         self._again: Callable[[], None] | None = None
         self._handle: asyncio.TimerHandle | None = None
@@ -36,20 +45,24 @@ class Trouble:
         """Whether the disk takes no records at present."""
         return self.since_us is not None
 
-    def note(self, error: BaseException) -> None:
-        """Remember an error that does not stop records from being written."""
+    def note(self, error: BaseException, name: str = "disk_failed", **where: object) -> None:
+        """Remember an error and tell it as event `name`; by itself it does not stop records from being written."""
         self.last_error = f"{type(error).__name__}: {error}"
+        self.last_error_at_us = time.time_ns() // 1000
+        self.events.tell(name, error=self.last_error, **where)
 
-    def degrade(self, error: BaseException) -> None:
+    def degrade(self, error: BaseException, name: str) -> None:
         """The disk failed, and something is done about it already."""
-        self.note(error)
+        self.note(error, name)
         if self.since_us is None:
-            self.since_us = time.time_ns() // 1000
+            self.since_us = self.last_error_at_us
+            self._tries = 0
             self._on_change()
+            self.events.tell("degraded", error=self.last_error)
 
-    def fail(self, error: BaseException, again: Callable[[], None]) -> None:
+    def fail(self, error: BaseException, again: Callable[[], None], name: str) -> None:
         """The disk failed: be degraded, and call `again` after a delay or at `retry_now`."""
-        self.degrade(error)
+        self.degrade(error, name)
         self._cancel()
         if self._closed:
             return
@@ -62,16 +75,18 @@ class Trouble:
         self._cancel()
         again, self._again = self._again, None
         if again is not None:
+            self._tries += 1
             again()
 
     def clear(self) -> None:
         """Records are written again."""
-        changed, self.since_us = self.since_us is not None, None
-        if changed:
-            self._on_change()
+        since_us, self.since_us = self.since_us, None
         self._delay_s = FIRST_RETRY_S
-        self._again = None
-        self._cancel()
+        self.forget()
+        if since_us is not None:
+            self._on_change()
+            degraded_s = max(0.0, time.time_ns() / 1e9 - since_us / 1e6)
+            self.events.tell("healthy", {"degraded_s": round(degraded_s, 3), "tries": self._tries})
 
     def forget(self) -> None:
         """Do not try again what failed: something else is done about it."""

@@ -105,6 +105,6 @@ def tell(callback: Reached, error: BaseException | None) -> None:
     try:
         callback(error)
     except Exception as raised:  # noqa: BLE001  one waiter's mistake is not the writer's
-        import structlog
+        from .events import logger
 
-        structlog.get_logger("session_actor.persistence").error("store.callback_raised", error=type(raised).__name__)
+        logger().error("store.callback_raised", error=type(raised).__name__)

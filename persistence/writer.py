@@ -82,6 +82,11 @@ class Writer:
         """The operating system has everything up to this position, whether or not who waits was told."""
         return self.waiters.goal
 
+    @property
+    def made_bytes(self) -> int:
+        """Length of the lines that are made and not known to be written."""
+        return sum(batch.size for batch in self.unwritten())
+
     def connect(self, syncer: Syncer) -> None:
         """Tell `syncer` what is written from now on."""
         self._syncer = syncer
@@ -278,7 +283,7 @@ class Writer:
         try:
             return log.begin()
         except OSError as error:
-            self._fail(error, self.step)
+            self._fail(error, self.step, "segment_failed")
             return None
 
     def _ask_for_spare(self) -> None:
@@ -293,9 +298,9 @@ class Writer:
             self._turn()
         elif current is not None and current.end < self._log.segment_bytes:
             self._spare_refused = True
-            self._trouble.note(error)
+            self._trouble.note(error, "segment_failed")
         else:
-            self._fail(error, self.step)
+            self._fail(error, self.step, "segment_failed")
 
     # --- system calls -------------------------------------------------------------------------------------------------
 
@@ -345,7 +350,7 @@ class Writer:
 
     # --- trouble ------------------------------------------------------------------------------------------------------
 
-    def _fail(self, error: BaseException, again: Callable[[], None]) -> None:
+    def _fail(self, error: BaseException, again: Callable[[], None], name: str = "write_failed") -> None:
         """The disk took nothing: whoever waits is told, the records stay, and it is tried again."""
         self._stopped = True
         self._syncer.growing = None
@@ -354,7 +359,7 @@ class Writer:
             self._stopped = False
             again()
 
-        self._trouble.fail(error, go_on)
+        self._trouble.fail(error, go_on, name)
         first = self.written_position + 1
         self.waiters.fail(self.not_durable("written", error), first)
         self._syncer.waiters.fail(self.not_durable("synced", error), first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
@@ -17,7 +18,7 @@ from session_actor.persistence import (
     check_session_id,
 )
 
-from . import content
+from . import content, telemetry
 from .cell import Birth, Cell, Dormant
 from .commands import End
 from .deletion import Delete
@@ -50,6 +51,32 @@ class ServiceHealth(msgspec.Struct, frozen=True):
     quarantined: tuple[str, ...]
     """Ids of the sessions that kept crashing."""
     store: StoreHealth
+    at_us: int
+    """When this was said, microseconds since the epoch; the ages are told of that moment."""
+
+    @property
+    def degraded_s(self) -> float | None:
+        """For how long the disk has taken no records [seconds]; None: it takes them."""
+        return self._age_s(self.store.degraded_since_us)
+
+    @property
+    def error_age_s(self) -> float | None:
+        """How long ago the disk last failed [seconds]; None: never since the store was opened."""
+        return self._age_s(self.store.last_error_at_us)
+
+    @property
+    def cut_age_s(self) -> float | None:
+        """How long ago the log was last moved into journals [seconds]; None: not since the store was opened."""
+        return self._age_s(self.store.last_cut_us)
+
+    @property
+    def snapshot_age_s(self) -> float | None:
+        """How long ago a snapshot was last made durable [seconds]; None: not since the store was opened."""
+        return self._age_s(self.store.last_snapshot_us)
+
+    def _age_s(self, since_us: int | None) -> float | None:
+        """Never negative, though the system's clock may have been set back."""
+        return None if since_us is None else max(0, self.at_us - since_us) / 1e6
 
 
 class SessionService:
@@ -85,7 +112,8 @@ class SessionService:
         """Describe a service; `async with` (or `start` and `close`) runs it.
 
         Args:
-            store: a directory (made if missing), or a Store of your own, such as MemoryStore().
+            store: a directory (made if missing), or a Store of your own, such as MemoryStore(). The events of a
+                FileStore without an `on_event` of its own go to `telemetry`.
             durability: the level at which changes are answered when a call does not say.
             lock_timeout_s: how long to wait for another process to let go of the directory [seconds]; None: no limit.
             idle_timeout_s: a session not changed for so long is unloaded [seconds]; reads do not count; None: never.
@@ -111,6 +139,8 @@ class SessionService:
         check_seconds("lock_timeout_s", lock_timeout_s, optional=True)
         if not hasattr(store, "workers"):
             store = FileStore(check_path(store), lock_timeout_s=lock_timeout_s)
+        if isinstance(store, FileStore) and store.on_event is None:
+            store.on_event = telemetry.store_event
         return cls(cast("Store", store), options)
 
     # --- life ---
@@ -292,9 +322,12 @@ class SessionService:
             raise translate(error) from None
 
     def health(self) -> ServiceHealth:
-        """How the service and its store are. Cheap. Raises ServiceClosed, ServiceDown."""
+        """How the service and its store are: what waits for the disk, what went wrong, ages. Cheap.
+
+        Raises ServiceClosed, ServiceDown.
+        """
         people = self._people()
-        return ServiceHealth(people.live, people.quarantined(), self._store.health())
+        return ServiceHealth(people.live, people.quarantined(), self._store.health(), time.time_ns() // 1000)
 
     def __repr__(self) -> str:
         """Whether it is open."""

@@ -1,0 +1,65 @@
+"""What the store tells of itself while it runs: one event for each thing that an operator would want to know."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+LOG_AGAIN_S: Final = 60.0
+"""What happens again and again, with the same error at the same path, is logged once in so long."""
+_GOOD: Final = frozenset({"healthy", "taken_over", "room_held", "backlog_free"})
+
+
+class StoreEvent(NamedTuple):
+    """One thing that happened to a store. Never holds content of a conversation."""
+
+    name: str
+    """What happened, such as "degraded"; a failure of the disk ends in "_failed"."""
+    measurements: dict[str, float]
+    """Numbers, each with its unit as the end of its name."""
+    metadata: dict[str, object]
+    """`store`: its directory; `error`: what the system said, when that is the news; and where."""
+
+
+OnEvent = Callable[[StoreEvent], None]
+
+
+class Events:
+    """Tells events to the hook, if there is one, and logs them. All calls come on the store's loop."""
+
+    __slots__ = ("_logged", "_root", "on_event")
+
+    def __init__(self, root: str, on_event: OnEvent | None) -> None:
+        """`root`: the store's directory. `on_event`: told every event; one that raises is detached and reported."""
+        self.on_event = on_event
+        self._root = root
+        self._logged: dict[str, tuple[str, float]] = {}
+
+    def tell(self, name: str, measurements: dict[str, float] | None = None, **metadata: object) -> None:
+        """An event happened."""
+        measurements = measurements or {}
+        self._log(name, {**metadata, **measurements})
+        if self.on_event is None:
+            return
+        try:
+            self.on_event(StoreEvent(name, measurements, {"store": self._root, **metadata}))
+        except Exception as error:  # noqa: BLE001 - the watcher's fault must not become the store's
+            self.on_event = None
+            self._log("event_hook_detached", {"error": type(error).__name__})
+
+    def _log(self, name: str, values: dict[str, object]) -> None:
+        text, now_s = f"{values.get('error')} {values.get('path')}", time.monotonic()
+        last_text, last_s = self._logged.get(name, ("", 0.0))
+        if text == last_text and now_s - last_s < LOG_AGAIN_S:
+            return
+        self._logged[name] = text, now_s
+        log = logger().info if name in _GOOD else logger().warning
+        log(f"store.{name}", store=self._root, **values)
+
+
+def logger() -> Any:
+    """Return structlog's logger, imported when first used and never configured: what goes in is no content."""
+    import structlog
+
+    return structlog.get_logger("session_actor.persistence")

@@ -1,0 +1,82 @@
+"""Events: who is told what, and what a handler's own faults lead to."""
+
+from __future__ import annotations
+
+import pytest
+import structlog
+
+from session_actor import InvalidArgument, telemetry
+
+NAME = ("session_actor", "store", "degraded")
+
+
+@pytest.fixture
+def told():
+    """What a handler of all events was told, which is detached afterwards."""
+    told = []
+    detach = telemetry.attach((), lambda *event: told.append(event))
+    yield told
+    detach()
+
+
+def raising(*_):
+    raise KeyError("mine")
+
+
+def test_a_handler_is_told_the_events_whose_name_begins_with_its_prefix():
+    told = []
+    detach = telemetry.attach(("session_actor", "store"), lambda *event: told.append(event))
+    telemetry.emit(NAME, {"degraded_s": 1.0}, {"store": "here"})
+    telemetry.emit(("session_actor", "session", "degraded"), {}, {})
+    telemetry.emit(("session_actor",), {}, {})
+    detach()
+    telemetry.emit(NAME, {}, {})
+    assert told == [(NAME, {"degraded_s": 1.0}, {"store": "here"})]
+
+
+def test_nobody_is_attached_after_detaching_and_detaching_again_has_no_effect():
+    first = telemetry.attach((), raising)
+    second = telemetry.attach((), raising)
+    first()
+    first()
+    assert len(telemetry.attached) == 1
+    second()
+    assert telemetry.attached == ()
+
+
+def test_one_handler_attached_twice_is_detached_once_at_a_time():
+    told = []
+    detach = [telemetry.attach(NAME, lambda *_: told.append(1)) for _ in range(2)]
+    detach[0]()
+    telemetry.emit(NAME, {}, {})
+    detach[1]()
+    assert told == [1]
+
+
+def test_a_handler_that_raises_is_detached_and_reported_and_the_others_are_told(told):
+    telemetry.attach(NAME, raising)
+    with structlog.testing.capture_logs() as logs:
+        telemetry.emit(NAME, {}, {})
+        telemetry.emit(NAME, {}, {})
+    assert [name for name, *_ in told] == [NAME, telemetry.DETACHED, NAME]
+    assert told[1][2] == {"prefix": NAME, "handler": "raising", "error": "KeyError"}
+    assert [log["event"] for log in logs] == ["telemetry_handler_detached"]
+
+
+def test_a_handler_that_raises_at_everything_ends_too():
+    telemetry.attach((), raising)
+    telemetry.attach((), raising)
+    telemetry.emit(NAME, {}, {})
+    assert telemetry.attached == ()
+
+
+@pytest.mark.parametrize("prefix", ["session_actor", ("store", 1), [b"store"]])
+def test_a_prefix_that_is_no_sequence_of_words_is_refused(prefix):
+    with pytest.raises(InvalidArgument):
+        telemetry.attach(prefix, raising)
+    assert telemetry.attached == ()
+
+
+def test_a_handler_that_cannot_be_called_is_refused():
+    with pytest.raises(InvalidArgument):
+        telemetry.attach((), None)
