@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 LOG_AGAIN_S: Final = 60.0
@@ -16,9 +16,9 @@ class StoreEvent(NamedTuple):
 
     name: str
     """What happened, such as "degraded"; a failure of the disk ends in "_failed"."""
-    measurements: dict[str, float]
+    measurements: Mapping[str, float]
     """Numbers, each with its unit as the end of its name."""
-    metadata: dict[str, object]
+    metadata: Mapping[str, object]
     """`store`: its directory; `error`: what the system said, when that is the news; and where."""
 
 
@@ -36,7 +36,7 @@ class Events:
         self._root = root
         self._logged: dict[str, tuple[str, float]] = {}
 
-    def tell(self, name: str, measurements: dict[str, float] | None = None, **metadata: object) -> None:
+    def tell(self, name: str, measurements: Mapping[str, float] | None = None, **metadata: object) -> None:
         """An event happened."""
         measurements = measurements or {}
         self._log(name, {**metadata, **measurements})

@@ -45,11 +45,11 @@ class Trouble:
         """Whether the disk takes no records at present."""
         return self.since_us is not None
 
-    def note(self, error: BaseException, name: str = "disk_failed", **where: object) -> None:
+    def note(self, error: BaseException, name: str = "disk_failed") -> None:
         """Remember an error and tell it as event `name`; by itself it does not stop records from being written."""
         self.last_error = f"{type(error).__name__}: {error}"
         self.last_error_at_us = time.time_ns() // 1000
-        self.events.tell(name, error=self.last_error, **where)
+        self.events.tell(name, error=self.last_error)
 
     def degrade(self, error: BaseException, name: str) -> None:
         """The disk failed, and something is done about it already."""

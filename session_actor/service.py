@@ -138,7 +138,7 @@ class SessionService:
         )
         check_seconds("lock_timeout_s", lock_timeout_s, optional=True)
         if not hasattr(store, "workers"):
-            store = FileStore(check_path(store), lock_timeout_s=lock_timeout_s)
+            store = cast("Store", FileStore(check_path(store), lock_timeout_s=lock_timeout_s))
         if isinstance(store, FileStore) and store.on_event is None:
             store.on_event = telemetry.store_event
         return cls(cast("Store", store), options)

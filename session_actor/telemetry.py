@@ -42,17 +42,23 @@ def attach(prefix: Iterable[str], handler: Handler) -> Callable[[], None]:
     attachment = _checked(prefix, handler)
     with _changing:
         globals()["attached"] = (*attached, attachment)
-    return lambda: _detach(attachment)
+
+    def detach() -> None:
+        _detach(attachment)
+
+    return detach
 
 
-def _checked(prefix: Iterable[str], handler: Handler) -> Attachment:
+def _checked(prefix: Iterable[object], handler: Handler) -> Attachment:
     from .errors import InvalidArgument
 
-    if isinstance(prefix, str) or not all(isinstance(word, str) for word in prefix):
+    given = tuple(prefix)
+    words = tuple(word for word in given if isinstance(word, str))
+    if isinstance(prefix, str) or len(words) != len(given):
         raise InvalidArgument("prefix", 'must be a tuple of words such as ("session_actor", "store")')
     if not callable(handler):
         raise InvalidArgument("handler", "must be a function of name, measurements and metadata")
-    return tuple(prefix), handler
+    return words, handler
 
 
 def _detach(attachment: Attachment) -> bool:

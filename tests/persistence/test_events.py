@@ -78,7 +78,7 @@ async def test_a_torn_end_is_told_when_the_store_is_opened(root):
     async with opened(FileStore(root), working=False) as store:
         await warm(store)
         path = store._engine.log.current.path
-    with open(path, "ab") as file:  # noqa: ASYNC230, PTH123
+    with open(path, "ab") as file:  # noqa: PTH123
         file.write(b"torn")
     told = Told()
     async with opened(FileStore(root, on_event=told), working=False):
