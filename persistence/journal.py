@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from .errors import JournalCorrupt, JournalTruncated, LineDamaged
+from .gap import Link, first_misfit
 from .header import JournalHeader, decode_journal_header, encode_journal_header
 from .record import NO_SUM, Record, decode_record
 from .session_log import Extent
@@ -100,4 +101,4 @@ def broken_link(records: list[Record], seq: int, total: str) -> int | None:
     found = [(record.seq, record.prev) for record in records]
     if expected[:-1] == found:
         return None
-    return next(index for index, pair in enumerate(found) if pair != expected[index])
+    return first_misfit(records, Link(seq, total))  # gaps are followed by what they hide
