@@ -1,13 +1,14 @@
 """Child processes of the benches, so that a kill or a fresh memory is a real one.
 
-`python -m bench.children kill LEVEL FRAMES ROOT`, `… build SESSIONS FRAMES ROOT EXPECTED clean|kill` and
-`… idle SESSIONS`.
+`python -m bench.children kill LEVEL FRAMES ROOT`, `… build SESSIONS FRAMES ROOT EXPECTED clean|kill`,
+`… idle SESSIONS` and `… press ROOT BACKLOG_BYTES`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 from time import perf_counter
 
 import msgspec
+import structlog
 
 from bench.conversations import Expected, build, encode_expected
 from bench.stores import memory_service, pusher
@@ -95,8 +97,15 @@ async def idle_sessions(sessions: int) -> None:
         os._exit(0)  # closing 100,000 sessions is not what is measured
 
 
+def tell(found: object) -> None:
+    """Print what was found as JSON for the parent."""
+    sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+
+
 def main() -> None:
     """Do what the arguments say."""
+    # Standard output is for the parent.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     name, *rest = sys.argv[1:]
     if name == "kill":
         level, frames, root = rest
@@ -106,6 +115,11 @@ def main() -> None:
         asyncio.run(build_conversations(int(sessions), int(frames), root, expected, end))
     elif name == "idle":
         asyncio.run(idle_sessions(int(rest[0])))
+    elif name == "press":
+        from bench import pressure
+
+        root, backlog_bytes = rest
+        tell(asyncio.run(pressure.press(root, int(backlog_bytes))))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,13 @@
 """The log: records per second at each level, a burst and a long run over several cuts, and how long the loop is held.
 
 A batch is one record of each session. The floor writes batches of as many bytes to one file, encoded before the clock
-starts; its `written` is the write alone, its `synced` adds fdatasync to each batch. Ours is measured at three heights:
-`lines` hands such batches to the store's own file and thread, `store` appends records whose data is encoded already
-(the line with its numbers and sums is made by the store), `public API` pushes through the sessions.
+starts; its `written` is the write alone, its `synced` adds fdatasync to each batch, its `async` puts them into a queue
+in memory. Ours is measured at three heights: `lines` hands such batches to the store's own file and thread, `store`
+appends records whose data is encoded already (the line with its numbers and sums is made by the store), `public API`
+pushes through the sessions.
+
+Beside it SQLite in WAL mode: synchronous=NORMAL keeps what `written` keeps, synchronous=FULL what `synced` keeps; a
+transaction a row, as libraries use it, and a transaction a batch, the least that SQLite can do.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bench import holds
+from bench import holds, pressure
 from bench.floors import (
     ASSISTANT_OUTPUT,
     ASSUMPTIONS,
@@ -30,6 +34,8 @@ from bench.floors import (
     write_seconds,
 )
 from bench.harness import FLOOR, OURS, Options, Report, Sample, Work, percentile, sample, shown, table
+from bench.peer_rates import Spent, peer_rates, sqlite_rates
+from bench.peer_stores import SQLITE
 from bench.stores import disk_service, pusher
 from bench.targets import ratio, ratio_at_least
 from session_actor.persistence import FileStore
@@ -39,6 +45,7 @@ from session_actor.persistence.storage import OsDisk
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
+    from bench.peer_rates import Found
     from session_actor import Session
     from session_actor.persistence import Lease, Level
 
@@ -78,12 +85,13 @@ def run(options: Options) -> Report:
     asyncio.run(lone(report, options))
     asyncio.run(sustained(report, options))
     asyncio.run(holds.measure(report, options))
+    pressure.measure(report, options)
     return report
 
 
 async def rates(report: Report, sessions: int, options: Options) -> None:
     """Let floor, store and public API take turns at one number of sessions, at every level."""
-    best: dict[tuple[str, str], float] = {}
+    best: Found = {}
     async with open_store(options) as store, disk_service(options) as service:
         leases = [await store.acquire(f"session-{number}", create=True) for number in range(sessions)]
         for lease in leases:
@@ -92,27 +100,41 @@ async def rates(report: Report, sessions: int, options: Options) -> None:
         for _ in range(options.pick(3, 1)):
             for level in LEVELS:
                 batches = batches_for(sessions, level, options)
-                found = {
+                spent = {
                     (OURS, f"store at {level}"): await through_store(store, leases, batches, level),
                     (OURS, f"public API at {level}"): await push_all(opened, batches, level),
                     **floors_of(sessions, batches, level, options),
                 }
                 if level == "synced":
-                    found[OURS, "lines at synced"] = await lines(sessions, batches, options)
-                best |= {key: min(per_record, best.get(key, per_record)) for key, per_record in found.items()}
-    for (peer, op), per_record in best.items():
-        records = sessions * batches_for(sessions, op.rpartition(" ")[2], options)
+                    spent[OURS, "lines at synced"] = await lines(sessions, batches, options)
+                found = {key: Spent(per_record, sessions * batches) for key, per_record in spent.items()}
+                found |= sqlite_rates(sessions, batches, level, bytes(DATA), options)
+                best |= {key: min(one, best.get(key, one)) for key, one in found.items()}
+            found = await peer_rates(sessions, options)
+            best |= {key: min(one, best.get(key, one)) for key, one in found.items()}
+    for (peer, op), (per_record, records) in best.items():
         report.rate(peer, op, "burst", sessions, n=records, seconds=per_record * records)
 
 
+def queue_seconds(batches: int, sessions: int) -> float:
+    """Return the seconds for putting one line of each session into a queue, batch by batch."""
+    queue: deque[bytes] = deque()
+    begin = perf_counter()
+    for _ in range(batches):
+        for _ in range(sessions):
+            queue.append(LINE)
+    return perf_counter() - begin
+
+
 def floors_of(sessions: int, batches: int, level: str, options: Options) -> dict[tuple[str, str], float]:
-    """Return the seconds a record of the floors: one file, and at `synced` also a file for each session."""
+    """Return the seconds a record of the floors: a queue, one file, and at `synced` also a file for each session."""
+    if level == "async":
+        return {(FLOOR, "queue in memory at async"): queue_seconds(batches, sessions) / (sessions * batches)}
     found: dict[tuple[str, str], float] = {}
     with tempfile.TemporaryDirectory(prefix="bench-floor-", dir=options.directory) as folder:
         directory = Path(folder)
-        if level != "async":
-            seconds = write_seconds(directory / "log", [LINE * sessions] * batches, sync=level == "synced")
-            found[FLOOR, f"one file at {level}"] = seconds / (sessions * batches)
+        seconds = write_seconds(directory / "log", [LINE * sessions] * batches, sync=level == "synced")
+        found[FLOOR, f"one file at {level}"] = seconds / (sessions * batches)
         if level == "synced":
             files = min(sessions, 200)
             found[FLOOR, "a file per session at synced"] = file_per_session_seconds(directory, LINE, files) / files
@@ -258,6 +280,13 @@ def judge(report: Report, options: Options) -> None:
     report.judge(ratio_at_least(f"{name}: records of encoded data / the floor", encoded, floor, at_least=0.7))
     report.judge(ratio_at_least(f"{name}: public API / the floor", through, floor, at_least=0.15))
     report.judge(ratio_at_least(f"{name}: public API / a file per session", through, files, at_least=3.0))
+    row = rate(SQLITE, "a transaction a row at synced")
+    report.judge(
+        ratio_at_least(f"{name}: public API / SQLite at FULL, a transaction a row", through, row, at_least=3.0)
+    )
+    row, through = rate(SQLITE, "a transaction a row at written"), rate(OURS, "public API at written")
+    name = f"written records, {sessions:,} sessions: public API / SQLite at NORMAL, a transaction a row"
+    report.judge(ratio_at_least(name, through, row, at_least=1.0))
 
 
 def tables(report: Report) -> str:
