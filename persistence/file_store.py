@@ -15,6 +15,7 @@ from .errors import (
     BacklogFull,
     Fenced,
     LevelUnreachable,
+    NotDurable,
     PersistenceError,
     SessionTombstoned,
     SessionUnknown,
@@ -24,18 +25,21 @@ from .errors import (
 )
 from .events import Events, OnEvent
 from .listing import list_sessions
+from .memory_records import MemoryArchive, MemoryRecords
 from .names import check_session_id, new_birth
 from .recovery import Recovered
 from .scan import TOMBSTONE
 from .session_log import SessionLog
+from .snapshot import check_snapshot
 from .storage import OsDisk
-from .store import LEVELS, Lease, Level, LoadedSession, Reached, SessionInfo, StoreHealth
+from .store import LEVELS, Lease, Level, LoadedSession, Pruned, Reached, SessionInfo, StoreHealth
 from .waiters import tell
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
     from .storage import Disk
+    from .store import Archive
 
 SEGMENT_BYTES: Final = 8 * 1024 * 1024
 BACKLOG_RECORDS: Final = 100_000
@@ -207,12 +211,32 @@ class FileStore:
         if unowned is not None and log not in self._recovered.proven_whole:
             raise unowned
 
-    async def load(self, lease: Lease) -> LoadedSession:
+    async def load(self, lease: Lease, *, before: int | None = None, snapshots: bool = True) -> LoadedSession:  # noqa: ARG002
         """See `Store.load`."""
         engine, log = self._opened(), self._held(lease)
         loaded = await engine.loader.load(log, tuple(self._recovered.torn))
         self._held(lease)
         return loaded
+
+    def save(self, lease: Lease, seq: int, data: bytes) -> None:
+        """See `Store.save`."""
+        self._opened()
+        self._held(lease)
+        check_snapshot(lease, seq, data)
+
+    async def saved(self, lease: Lease, seq: int) -> None:
+        """See `Store.saved`."""
+        self._held(lease)
+        raise NotDurable(seq, "synced", "this store keeps no snapshots")
+
+    def archive(self, lease: Lease) -> Archive:
+        """See `Store.archive`."""
+        return MemoryArchive(MemoryRecords(), lambda: (self._opened(), None)[1] if self._held(lease) else None)
+
+    async def prune(self, lease: Lease, dropped: Sequence[tuple[int, int]]) -> Pruned:  # noqa: ARG002
+        """See `Store.prune`."""
+        self._held(lease)
+        return Pruned()
 
     def release(self, lease: Lease) -> None:
         """See `Store.release`."""

@@ -5,36 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from .errors import Fenced, LevelUnreachable, SessionTombstoned, SessionUnknown, StoreClosed, StoreLocked
-from .names import check_session_id, new_birth
-from .record import NO_SUM, Record, decode_record, encode_record
-from .store import Lease, LoadedSession, RecoveryReport, SessionInfo, StoreHealth
-from .values import encode_record_data
+from .errors import Fenced, LevelUnreachable, NotDurable, SessionTombstoned, SessionUnknown, StoreClosed, StoreLocked
+from .memory_records import MemoryArchive, MemoryRecords
+from .names import check_session_id
+from .snapshot import check_snapshot
+from .store import Lease, LoadedSession, Pruned, RecoveryReport, SessionInfo, StoreHealth
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from .store import Level, Reached
+    from .store import Archive, Level, Reached
 
 _REACHABLE: Final[tuple[Level, ...]] = ("async",)
 _BATCH: Final = 1000
-
-
-class _Kept:
-    """The records of one birth of a session, as they were appended, and the lease on it."""
-
-    __slots__ = ("appended_seq", "birth", "entries", "lease", "synced_seq", "written_seq")
-
-    def __init__(self) -> None:
-        self.birth = new_birth()
-        self.entries: list[tuple[int, int, str, object]] = []
-        self.appended_seq = self.written_seq = self.synced_seq = 0
-        self.lease: Lease | None = None
-
-    def end_lease(self) -> None:
-        if self.lease is not None:
-            self.lease.live = False
-            self.lease = None
 
 
 class MemoryStore:
@@ -47,9 +30,10 @@ class MemoryStore:
         """Empty, and not yet open."""
         self.admitted: tuple[Level, ...] = ()
         """See `Store.admitted`."""
-        self._sessions: dict[str, _Kept] = {}
+        self._sessions: dict[str, MemoryRecords] = {}
         self._deleted: set[str] = set()
         self._tokens = 0
+        self._openings = 0
         self._position = 0
 
     @property
@@ -67,6 +51,7 @@ class MemoryStore:
         if self.admitted:
             raise StoreLocked("memory", None, "this store is open already")
         self.admitted = _REACHABLE
+        self._openings += 1
 
     async def close(self) -> None:
         """End all leases; again: no effect."""
@@ -83,28 +68,60 @@ class MemoryStore:
         self._require_open()
         session = check_session_id(session)
         kept = self._sessions.get(session)
-        if kept is None or not kept.entries:
+        if kept is None or not kept.appended_seq:
             if not create:
                 raise (SessionTombstoned if session in self._deleted else SessionUnknown)(session)
             if kept is None:
-                kept = self._sessions[session] = _Kept()
+                kept = self._sessions[session] = MemoryRecords()
         kept.end_lease()
         self._tokens += 1
         kept.lease = Lease(session, kept.birth, self._tokens, kept)
         return kept.lease
 
-    async def load(self, lease: Lease) -> LoadedSession:
+    async def load(self, lease: Lease, *, before: int | None = None, snapshots: bool = True) -> LoadedSession:
         """As `Store.load`; gives way to other tasks after every thousand records."""
-        records: list[Record] = []
-        last_sum = NO_SUM
-        for entry in tuple(self._kept(lease).entries):
-            seq, at_us, kind, data = entry
-            line, last_sum = encode_record(seq, at_us, kind, encode_record_data(data), last_sum)
-            records.append(decode_record(line))
-            if seq % _BATCH == 0:
-                await asyncio.sleep(0)
-        report = RecoveryReport(lease.session, lease.birth, len(records), queue_records=len(records))
-        return LoadedSession(records, report)
+        kept = self._kept(lease)
+        seq = kept.appended_seq
+        while kept.made_seq < seq:
+            kept.make(_BATCH)
+            await asyncio.sleep(0)
+        snapshot = kept.snapshot(before) if snapshots else None
+        records = kept.tail(snapshot, seq, whole=snapshots)
+        report = RecoveryReport(
+            session=lease.session,
+            birth=lease.birth,
+            seq=seq,
+            queue_records=len(records),
+            snapshot_seq=0 if snapshot is None else snapshot.seq,
+        )
+        return LoadedSession(records, report, snapshot)
+
+    def save(self, lease: Lease, seq: int, data: bytes) -> None:
+        """As `Store.save`: it is kept at once."""
+        kept = self._kept(lease)
+        check_snapshot(lease, seq, data)
+        kept.save(seq, data)
+
+    async def saved(self, lease: Lease, seq: int) -> None:
+        """As `Store.saved`: never waits."""
+        if self._kept(lease).saved_seq < seq:
+            raise NotDurable(seq, "synced", "no snapshot after this record was saved")
+
+    def archive(self, lease: Lease) -> Archive:
+        """As `Store.archive`."""
+        kept, opening = self._kept(lease), self._openings
+
+        def check() -> None:
+            if not self.admitted or self._openings != opening:
+                raise StoreClosed("the memory store was closed: open it, and load the session again")
+            if kept.deleted:
+                raise SessionTombstoned(lease.session)
+
+        return MemoryArchive(kept, check)
+
+    async def prune(self, lease: Lease, dropped: Sequence[tuple[int, int]]) -> Pruned:
+        """As `Store.prune`: record by record, for want of files."""
+        return Pruned(size_bytes=self._kept(lease).prune(dropped))
 
     def admit(self, level: Level) -> None:
         """As `Store.admit`: there is always room."""
@@ -124,8 +141,7 @@ class MemoryStore:
         kept = self._kept(lease)
         if seq != kept.appended_seq + 1:
             raise ValueError(f"record {seq} cannot follow record {kept.appended_seq}")
-        kept.entries.append((seq, at_us, kind, data))
-        kept.appended_seq = seq
+        kept.append(seq, at_us, kind, data)
         self._position += 1
         return self._position
 
@@ -144,9 +160,9 @@ class MemoryStore:
     def release(self, lease: Lease) -> None:
         """As `Store.release`."""
         kept = lease.state
-        if isinstance(kept, _Kept) and kept.lease is lease:
+        if isinstance(kept, MemoryRecords) and kept.lease is lease:
             kept.end_lease()
-            if not kept.entries:
+            if not kept.appended_seq:
                 del self._sessions[lease.session]
 
     async def delete(self, lease: Lease) -> None:
@@ -154,7 +170,8 @@ class MemoryStore:
         kept = self._kept(lease)
         kept.end_lease()
         del self._sessions[lease.session]
-        if kept.entries:
+        kept.deleted = True
+        if kept.appended_seq:
             self._deleted.add(lease.session)
 
     async def sessions(self, prefix: str = "") -> AsyncIterator[SessionInfo]:
@@ -162,8 +179,8 @@ class MemoryStore:
         self._require_open()
         for session in sorted(self._sessions):
             kept = self._sessions.get(session)  # it may go while somebody reads the listing
-            if kept is not None and kept.entries and session.startswith(prefix):
-                yield SessionInfo(session, kept.birth, kept.entries[0][1], len(kept.entries), 0)
+            if kept is not None and kept.appended_seq and session.startswith(prefix):
+                yield SessionInfo(session, kept.birth, kept.created_us, kept.appended_seq, 0)
 
     def health(self) -> StoreHealth:
         """As `Store.health`."""
@@ -173,9 +190,9 @@ class MemoryStore:
         if not self.admitted:
             raise StoreClosed("the memory store is not open: open it first")
 
-    def _kept(self, lease: Lease) -> _Kept:
+    def _kept(self, lease: Lease) -> MemoryRecords:
         kept = lease.state
-        if not lease.live or not isinstance(kept, _Kept):
+        if not lease.live or not isinstance(kept, MemoryRecords):
             raise Fenced(lease.session, "it was taken over, released or deleted, or the store was closed")
         return kept
 

@@ -116,7 +116,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class LoadedSession(msgspec.Struct, frozen=True):
-    """One session: a snapshot, if one was used, the records behind it in the order of `seq`, and how they were found."""
+    """One session: the snapshot that was used, if any, the records behind it in order, and how they were found."""
 
     records: Sequence[Record]
     report: RecoveryReport
@@ -133,8 +133,8 @@ class Pruned(msgspec.Struct, frozen=True):
 class Archive(Protocol):
     """The records of one birth of a session that add frames, whoever has the lease, as long as the store is open.
 
-    Both methods raise `StoreClosed`; `SessionTombstoned` once the session is deleted; `StoreCorrupt` for records that are
-    damaged; OSError when the disk refuses.
+    Both methods raise `StoreClosed`; `SessionTombstoned` once the session is deleted; `StoreCorrupt` for damaged
+    records; OSError when the disk refuses.
     """
 
     def read(self, ids: Iterable[int]) -> list[Record]:
@@ -271,8 +271,8 @@ class Store(Protocol):
         """Give room back: drop old records in whole files, where all frames that a file adds are dropped.
 
         `dropped`: ids of frames that nobody will ask for, as runs of first and last. A file is dropped only when it
-        lies wholly before the older of the two newest snapshots, so that both can still be used; files that add no
-        frames at all are dropped, too. No other line is rewritten.
+        lies wholly before the older of the snapshots that are kept, so that each can still be used; files that add no
+        frames at all are dropped, too. Without any snapshot nothing is. No line is rewritten.
 
         Raises `Fenced`, `StoreCorrupt`, `NotDurable`, OSError; then nothing was dropped. Once started it completes,
         even if the caller is cancelled.

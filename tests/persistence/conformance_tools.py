@@ -78,3 +78,39 @@ def reached(store: Store, level: Level) -> int:
     """How far a level is."""
     positions = {"written": store.written_position, "synced": store.synced_position}
     return positions.get(level, store.health().appended_position)
+
+
+class Added(msgspec.Struct, frozen=True):
+    """Data of a record that adds a frame."""
+
+    id: int
+    text: str = ""
+
+
+class OneCopied(msgspec.Struct, frozen=True):
+    frame: Added
+    at: str = ""
+
+
+class ManyCopied(msgspec.Struct, frozen=True):
+    """Data of a record that adds many frames."""
+
+    frames: tuple[OneCopied, ...]
+
+
+def push(store: Store, lease: Lease, count: int, *, first: int | None = None, between: int = 0) -> int:
+    """Append records that add frames, from id `first` on or as the seq is, with others `between`; the last position."""
+    position = 0
+    for number in range(count):
+        frame = lease.appended_seq // (between + 1) + 1 if first is None else first + number
+        seq = lease.appended_seq + 1
+        position = store.append(lease, seq, AT_US + seq, "pushed", Added(frame, "x" * (frame % 90)), 100)
+        say(store, lease, *("y" * (frame % 7) for _ in range(between)))
+    return position
+
+
+def copied(store: Store, lease: Lease, frames: list[int]) -> int:
+    """Append a record that adds many frames."""
+    seq = lease.appended_seq + 1
+    data = ManyCopied(tuple(OneCopied(Added(frame)) for frame in frames))
+    return store.append(lease, seq, AT_US + seq, "history_copied", data, 100)

@@ -15,10 +15,11 @@ from session_actor.persistence.names import journal_path
 
 from .conformance import StoreConformance
 from .conformance_model import check_against_model
+from .conformance_snapshots import SnapshotsConformance
 from .conformance_tools import HOSTILE_IDS, NewStore, opened, say
 
 
-class TestMemoryStore(StoreConformance):
+class TestMemoryStore(StoreConformance, SnapshotsConformance):
     levels = LEVELS[:1]
 
     @pytest.fixture
