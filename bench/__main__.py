@@ -13,7 +13,7 @@ import structlog
 
 from bench.harness import Options, Report, say
 
-NAMES = ("operations", "overhead", "recovery", "kill", "actors", "journal")
+NAMES = ("operations", "overhead", "recovery", "kill", "actors", "journal", "disk")
 
 
 def arguments() -> argparse.Namespace:
