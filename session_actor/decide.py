@@ -28,6 +28,7 @@ from .commands import (
 from .errors import BranchUnknown, ForkUnfinished, HeadMoved, InvalidArgument, SessionEnded
 from .events import AnyEvent, Pushed
 from .fingerprint import fingerprint
+from .grow import BLOCK, place_on
 from .keys import Repeat, reply_of
 from .names import check_name
 from .weight import SMALL, SURELY_FITS, check_size, weight_of
@@ -59,10 +60,7 @@ def decide(state: State, command: Command) -> Decision:
     if on is None:
         head = state.head
     elif type(on) is str:
-        try:
-            head = state.branches[on]
-        except KeyError:
-            raise BranchUnknown(on) from None
+        head = _head_on(state, on)
     else:
         return decide(state, msgspec.structs.replace(command, on=check_name(on, "on")))
     if command.expect_head is not None:
@@ -73,11 +71,29 @@ def decide(state: State, command: Command) -> Decision:
         raise TypeError(f"{type(command).__name__} is not a command of a session") from None
     event = decider(state, command, head)
     if type(event) is Pushed:
+        if not event.id & BLOCK or event.parent != event.id - 1:
+            event = _keyframe(state, event)
         weight = weight_of(event)
         if weight > SURELY_FITS:
             check_size(event)
         return event, weight
     return event if type(event) is Repeat else (event, SMALL)
+
+
+def _head_on(state: State, branch: str) -> int | None:
+    try:
+        head = state.branches[branch]
+    except KeyError:
+        raise BranchUnknown(branch) from None
+    if head is not None:
+        state.table.get(head)  # a cold one is read now: what follows finds it in memory
+    return head
+
+
+def _keyframe(state: State, event: Pushed) -> Pushed:
+    """The event with what its frame inherits, so that it can be read without the records before."""
+    parent = None if event.parent is None else state.table.get(event.parent)
+    return event if parent is None else msgspec.structs.replace(event, place=place_on(parent))
 
 
 def _decide_once(state: State, command: Command, key: str) -> Decision:

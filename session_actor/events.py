@@ -16,7 +16,7 @@ from session_actor.persistence.errors import ValueUnreadable
 
 from .blocks import NULL, Free
 from .errors import RecordUnknown, RecordUnreadable
-from .frames import Hold, Instructions, Turn
+from .frames import Hold, Instructions, OpenCall, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +50,17 @@ class Created(Event, frozen=True, gc=False):
     source: Source | None = None
 
 
+class Place(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """What a frame inherits: the values of its parent, each as in `Frame`."""
+
+    depth: int
+    exchange: int | None = None
+    step: int | None = None
+    configured: int | None = None
+    run_from: int = 0
+    open_calls: tuple[OpenCall, ...] = ()
+
+
 class Pushed(Event, frozen=True, gc=False, kw_only=False):
     """A frame was added. Its depth and what it inherits follow from its parent, its time is the record's."""
 
@@ -70,6 +81,8 @@ class Pushed(Event, frozen=True, gc=False, kw_only=False):
     forked_from: int | None = None
     instructions: Instructions | None = None
     holds: tuple[Hold, ...] = ()
+    place: Place | None = None
+    """What it inherits, in the record of a keyframe (see `grow`), so that it can be read without the records before."""
 
 
 class Popped(Event, frozen=True, gc=False, kw_only=False):
@@ -158,6 +171,14 @@ class HistorySealed(Event, frozen=True, gc=False, kw_only=False):
     next_id: int
 
 
+class Gap(Event, frozen=True, gc=False, kw_only=False):
+    """Records `first` up to this one's own number are lost: the store's salvage wrote it in their place."""
+
+    kind: ClassVar[str] = "store.gap"
+    first: int
+    why: str = ""
+
+
 AnyEvent: TypeAlias = (
     Created
     | Pushed
@@ -170,6 +191,7 @@ AnyEvent: TypeAlias = (
     | Ended
     | HistoryCopied
     | HistorySealed
+    | Gap
 )
 """Every event."""
 
@@ -187,6 +209,7 @@ KINDS: Final[dict[str, type[AnyEvent]]] = {
         Ended,
         HistoryCopied,
         HistorySealed,
+        Gap,
     )
 }
 """The type of each kind of record."""

@@ -108,7 +108,7 @@ class Hold(msgspec.Struct, frozen=True, gc=False):
     """Any non-empty text of up to 512 characters, such as `approval`. A later hold of the same call replaces it."""
 
 
-class OpenCall(msgspec.Struct, frozen=True, gc=False):
+class OpenCall(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A call that still waits for its result, seen from one frame."""
 
     ref: CallRef
@@ -184,6 +184,10 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     """
     open_calls: tuple[OpenCall, ...] = ()
     """The calls on its stack that wait for a result."""
+    configured: int | None = None
+    """The id of the frame that brought the instructions in force, maybe its own. None: none are in force."""
+    run_from: int = 0
+    """From this id up to its own, without a gap, its stack has all ids; below it is that frame's `parent`."""
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -1,14 +1,26 @@
-"""A new frame: what was pushed, and what follows from its parent."""
+"""A new frame: what was pushed, and what follows from its parent.
+
+A KEYFRAME is a frame whose id is a multiple of 32, or whose parent is not the id before its own. Its record also holds
+what it inherits (`Place`), unless it is the first of its stack: so any frame can be made from at most 32 records.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from .calls import open_after, still_held
+from .events import Place
 from .frames import Frame
 
 if TYPE_CHECKING:
     from .events import Pushed
+    from .frames import Instructions
+
+KEYFRAMES: Final = 32
+"""Every so many ids there is a keyframe."""
+
+BLOCK: Final = KEYFRAMES - 1
+"""`id & BLOCK` is 0 for those; `id & ~BLOCK` is where the block of a frame begins."""
 
 _NOTHING: Final = Frame(0, None, 0, 0)
 """Stands for the parent of a frame that has none; it is never in a table."""
@@ -17,7 +29,7 @@ _NOTHING: Final = Frame(0, None, 0, 0)
 def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
     """The frame of `event` on top of `parent` (None: it is the first of its stack), pushed at `at_us`."""
     below = _NOTHING if parent is None else parent
-    frame_id, turns = event.id, event.turns
+    frame_id, parent_id, turns = event.id, event.parent, event.turns
     exchange, step, open_calls = below.exchange, below.step, below.open_calls
     if turns is None:
         if event.user_input:
@@ -38,7 +50,7 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
             open_calls = open_after(open_calls, frame_id, turns, event.holds)
     return Frame(
         frame_id,
-        event.parent,
+        parent_id,
         below.depth + 1,
         at_us,
         event.user_input,
@@ -54,4 +66,32 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
         exchange,
         step,
         open_calls,
+        below.configured if event.instructions is None else frame_id,
+        below.run_from if parent_id == frame_id - 1 else frame_id,
+    )
+
+
+def is_keyframe(frame_id: int, parent: int | None) -> bool:
+    """Whether the record of a frame must hold its place."""
+    return parent is not None and (parent != frame_id - 1 or not frame_id & BLOCK)
+
+
+def place_on(parent: Frame) -> Place:
+    """What a frame on `parent` inherits, but for the instructions themselves."""
+    return Place(parent.depth, parent.exchange, parent.step, parent.configured, parent.run_from, parent.open_calls)
+
+
+def standing_in(place: Place, in_force: Instructions | None) -> Frame:
+    """A parent of which no more is known than what is inherited from it; `in_force`: of frame `place.configured`."""
+    return Frame(
+        0,
+        None,
+        place.depth,
+        0,
+        in_force=in_force,
+        exchange=place.exchange,
+        step=place.step,
+        open_calls=place.open_calls,
+        configured=place.configured,
+        run_from=place.run_from,
     )

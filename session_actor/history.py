@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from . import content
 from .errors import FrameUnknown
 from .events import CopiedFrame, Created, HistoryCopied, HistorySealed, Pushed, Source
+from .grow import is_keyframe, place_on
 from .names import MAIN
 from .weight import weigh, weight_of
 
@@ -59,7 +60,9 @@ def history_of(state: State) -> Iterator[tuple[HistoryCopied | HistorySealed, in
     """
     frames = _frames(state, live_frames(state))
     branches, checkpoints = tuple(state.branches.items()), tuple(state.checkpoints.items())
-    return _records(frames, HistorySealed(branches, checkpoints, state.head, state.attached, state.next_id))
+    return _records(
+        state.table, frames, HistorySealed(branches, checkpoints, state.head, state.attached, state.next_id)
+    )
 
 
 def history_to(state: State, frame_id: int | None) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
@@ -72,18 +75,20 @@ def history_to(state: State, frame_id: int | None) -> Iterator[tuple[HistoryCopi
     path = state.table.path(frame_id)
     ids = {frame.id for frame in path}
     names = tuple((name, frame) for name, frame in state.checkpoints.items() if frame in ids and name != MAIN)
-    return _records(path[::-1], HistorySealed(((MAIN, frame_id),), names, frame_id, MAIN, state.next_id))
+    return _records(state.table, path[::-1], HistorySealed(((MAIN, frame_id),), names, frame_id, MAIN, state.next_id))
 
 
 def _frames(state: State, ids: set[int]) -> list[Frame]:
     return [frame for frame in state.table.frames if frame is not None and frame.id in ids]
 
 
-def _records(frames: list[Frame], sealed: HistorySealed) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
+def _records(
+    table: Table, frames: list[Frame], sealed: HistorySealed
+) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
     chunk: list[CopiedFrame] = []
     chunk_weight = 0
     for frame in frames:
-        event = _pushed_again(frame)
+        event = _pushed_again(table, frame)
         weight = weight_of(event)
         if chunk and chunk_weight + weight > CHUNK_WEIGHT:
             yield HistoryCopied(tuple(chunk)), chunk_weight
@@ -95,8 +100,10 @@ def _records(frames: list[Frame], sealed: HistorySealed) -> Iterator[tuple[Histo
     yield sealed, weigh(sealed)
 
 
-def _pushed_again(frame: Frame) -> Pushed:
+def _pushed_again(table: Table, frame: Frame) -> Pushed:
     """The event that makes this frame in a state that has its parent."""
+    keyframe = is_keyframe(frame.id, frame.parent)
+    parent = table.get(frame.parent) if keyframe and frame.parent is not None else None
     return Pushed(
         frame.id,
         frame.parent,
@@ -109,4 +116,5 @@ def _pushed_again(frame: Frame) -> Pushed:
         forked_from=frame.forked_from,
         instructions=frame.instructions,
         holds=frame.holds,
+        place=None if parent is None else place_on(parent),
     )
