@@ -15,6 +15,7 @@ from .table import Table
 if TYPE_CHECKING:
     from .events import Source
     from .frames import Instructions, PendingCall
+    from .losses import Losses
 
 
 _NO_CHECKPOINTS: Final[dict[str, int]] = {}
@@ -35,6 +36,7 @@ class State:
         "head",
         "importing",
         "keys",
+        "losses",
         "next_id",
         "raw_metadata",
         "seq",
@@ -69,6 +71,8 @@ class State:
         self.call_ids: dict[str, None] = _NO_CALLS
         """The ids of all tool calls, over all branches: an id that is not here needs no search."""
         self.keys = Keys()
+        self.losses: Losses | None = None
+        """What is known of records that are lost; None: none are."""
 
     @property
     def metadata(self) -> object:

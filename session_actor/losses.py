@@ -1,0 +1,151 @@
+"""A session some of whose records are lost: what it makes of those that are left.
+
+Behind a gap a record may not fit: it speaks of a frame or a name that came with a lost one. As much of it is kept as
+can be, by fixed rules, so that every replay of the same records gives the same state:
+
+- a frame is always kept; if its parent is lost, it is the first of its stack
+- a frame that moved a branch which is not known makes that branch
+- a pop goes down to where it went; to nothing that is known: it is passed over
+- of a copied history the names are kept whose frames are there
+- any other record that does not fit is passed over
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .apply import apply
+from .errors import ReplayError
+from .events import CopiedFrame, Gap, HistoryCopied, HistorySealed, Popped, Pushed
+from .names import MAIN
+
+if TYPE_CHECKING:
+    from .events import AnyEvent
+    from .state import State
+
+
+class Losses(msgspec.Struct):
+    """What is known of records that are lost."""
+
+    gaps: list[tuple[int, int]] = msgspec.field(default_factory=list[tuple[int, int]])
+    """First and last number of the records of each gap."""
+    misfits: int = 0
+    """Records behind a gap that did not fit; what could be kept of them was kept."""
+    roots: list[int] = msgspec.field(default_factory=list[int])
+    """Frames whose parents are lost: each is the first of its stack."""
+
+
+def replay(state: State, event: AnyEvent, seq: int, at_us: int) -> None:
+    """Apply a stored record. Raises `ReplayError` for one that does not fit, unless a gap came before it."""
+    if type(event) is Gap:
+        _note_gap(state, event, seq, at_us)
+        return
+    losses = state.losses
+    if losses is not None and isinstance(event, Pushed | HistoryCopied | HistorySealed):
+        state.next_id = len(state.table.frames)  # it says itself which ids were taken: perhaps fewer than feared
+    try:
+        apply(state, event, seq, at_us)
+    except ReplayError:
+        if losses is None:
+            raise
+        _make_do(state, losses, event, seq, at_us)
+
+
+def _note_gap(state: State, gap: Gap, seq: int, at_us: int) -> None:
+    """What is lost may have taken ids: as many as it has records are left out, and none is used again."""
+    if not state.seq < gap.first <= seq:
+        raise ReplayError(gap.kind, seq, f"it says that record {gap.first} is the first one lost")
+    if state.losses is None:
+        state.losses = Losses()
+    state.losses.gaps.append((gap.first, seq))
+    if state.created_at_us is None:
+        state.created_at_us = at_us
+    state.importing = False  # whether a copied history is complete cannot be known any more
+    state.next_id += seq - gap.first + 1
+    state.seq = seq
+
+
+def _make_do(state: State, losses: Losses, event: AnyEvent, seq: int, at_us: int) -> None:
+    """Keep what can be kept of a record that does not fit."""
+    losses.misfits += 1
+    for changed in _fitting(state, losses, event):
+        try:
+            apply(state, changed, seq, at_us)
+        except ReplayError:
+            continue
+    state.seq = seq
+
+
+def _fitting(state: State, losses: Losses, event: AnyEvent) -> list[AnyEvent]:
+    """What to apply in place of a record that does not fit."""
+    if type(event) is Pushed:
+        return _kept_frame(state, losses, event)
+    if type(event) is Popped:
+        return _kept_pop(state, event)
+    if type(event) is HistoryCopied:
+        return _kept_copies(state, losses, event)
+    if type(event) is HistorySealed:
+        return [_kept_seal(state, event)]
+    return []
+
+
+def _kept_frame(state: State, losses: Losses, event: Pushed) -> list[AnyEvent]:
+    if event.id < state.next_id:
+        return []
+    event = _rooted(state, losses, event, set())
+    if event.new_branch is not None and event.new_branch in state.branches:
+        return [msgspec.structs.replace(event, new_branch=None, branch=event.new_branch)]
+    if event.new_branch is not None and event.new_branch in state.checkpoints:
+        return [msgspec.structs.replace(event, new_branch=None)]
+    if event.branch is not None and event.branch not in state.branches:
+        return [msgspec.structs.replace(event, branch=None, new_branch=event.branch, attach=False)]
+    return [event]
+
+
+def _rooted(state: State, losses: Losses, event: Pushed, copied: set[int]) -> Pushed:
+    """The event, as the first of its stack if its parent is lost. `copied`: ids that come with it."""
+    parent = event.parent
+    if parent is None or parent in copied or state.table.get(parent) is not None:
+        return event
+    losses.roots.append(event.id)
+    return msgspec.structs.replace(event, parent=None, forked_from=None, place=None)
+
+
+def _kept_pop(state: State, event: Popped) -> list[AnyEvent]:
+    """The pop from where the head is to where it went, if that lies below: what was popped does not come back."""
+    start = at = state.head if event.branch is None else state.branches.get(event.branch)
+    count = 0
+    while at is not None and at != event.to:
+        frame = state.table.get(at)
+        if frame is None:
+            return []
+        at, count = frame.parent, count + 1
+    return [msgspec.structs.replace(event, head=start, n=count)] if at == event.to and count else []
+
+
+def _kept_copies(state: State, losses: Losses, event: HistoryCopied) -> list[AnyEvent]:
+    ids: set[int] = set()
+    kept: list[CopiedFrame] = []
+    for copied in event.frames:
+        if copied.frame.id >= state.next_id and copied.frame.id not in ids:
+            kept.append(CopiedFrame(copied.at_us, _rooted(state, losses, copied.frame, ids)))
+            ids.add(copied.frame.id)
+    return [msgspec.structs.replace(event, frames=tuple(kept))]
+
+
+def _kept_seal(state: State, event: HistorySealed) -> HistorySealed:
+    def there(frame: int | None) -> bool:
+        return frame is None or state.table.get(frame) is not None
+
+    branches = tuple((name, head if there(head) else None) for name, head in event.branches)
+    names = {name for name, _ in branches}
+    return msgspec.structs.replace(
+        event,
+        branches=branches or ((MAIN, None),),
+        checkpoints=tuple((name, frame) for name, frame in event.checkpoints if there(frame)),
+        head=event.head if there(event.head) else None,
+        attached=event.attached if event.attached in names else None,
+        next_id=max(event.next_id, state.next_id),
+    )
