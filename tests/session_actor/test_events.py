@@ -19,6 +19,7 @@ from session_actor.events import (
     CopiedFrame,
     Created,
     Ended,
+    Gap,
     HistoryCopied,
     HistorySealed,
     Moved,
@@ -126,6 +127,7 @@ GOLDEN = [
         '{"branches":[["main",null],["idea",1]],"checkpoints":[["here",1]],"head":1,"attached":null,"next_id":5}',
     ),
     (Ended("done"), '{"reason":"done"}'),
+    (Gap(3, "damaged"), '{"first":3,"why":"damaged"}'),
 ]
 
 
@@ -148,6 +150,7 @@ def test_the_kinds_are_those_of_ever():
         "session_ended",
         "history_copied",
         "history_sealed",
+        "store.gap",
     ]
     assert {kind for kind, event in KINDS.items() if event.kind != kind} == set()
     assert {event.kind for event, _ in GOLDEN} == set(KINDS)
