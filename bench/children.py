@@ -1,7 +1,8 @@
 """Child processes of the benches, so that a kill or a fresh memory is a real one.
 
 `python -m bench.children kill LEVEL FRAMES ROOT`, `… build SESSIONS FRAMES ROOT EXPECTED clean|kill`,
-`… idle SESSIONS` and `… press ROOT BACKLOG_BYTES`.
+`… idle SESSIONS`, `… press ROOT BACKLOG_BYTES`, `… grow ROOT FRAMES`, `… many ROOT SESSIONS FRAMES`,
+`… log ROOT SESSIONS MEGABYTES` and `… open ROOT close|leave`.
 """
 
 from __future__ import annotations
@@ -120,6 +121,26 @@ def main() -> None:
 
         root, backlog_bytes = rest
         tell(asyncio.run(pressure.press(root, int(backlog_bytes))))
+    else:
+        main_histories(name, rest)
+
+
+def main_histories(name: str, rest: list[str]) -> None:
+    """Make or open a store of the bench `histories`."""
+    from bench import histories
+
+    root, *sizes = rest
+    if name == "open":
+        tell(asyncio.run(histories.first_push(root, leave=sizes == ["leave"])))
+        sys.stdout.flush()
+        os._exit(0)  # what was not closed stays as it is
+    numbers = list(map(int, sizes))
+    if name == "grow":
+        asyncio.run(histories.grow(root, *numbers))
+    elif name == "many":
+        asyncio.run(histories.make_many(root, *numbers))
+    else:
+        asyncio.run(histories.fill_log(root, *numbers))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """200 conversations, 17,400 frames with forks and checkpoints: what comes back, and how fast.
 
 Measured after a clean close and after kill -9, each in copies of one store. The floor reads the same files and parses
-each of their lines.
+each of their lines. `histories` adds what opening takes when a history, a store or its log is long.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from bench import histories
 from bench.beam import beam
 from bench.children import start
 from bench.conversations import Tally, compare, decode_expected
@@ -42,6 +43,8 @@ def run(options: Options) -> Report:
     report.verdicts.append(
         Verdict(f"recovery after a kill: extra time, {log_bytes / 2**20:.1f} MB", extra, allowed, unit=" s")
     )
+    with tempfile.TemporaryDirectory(prefix="bench-histories-", dir=options.directory) as directory:
+        histories.measure(report, Path(directory), options)
     with beam() as (process, _):
         if process is not None:
             found, spent = process.recover(sessions, frames)
@@ -115,11 +118,18 @@ def tables(report: Report) -> str:
     times = [
         [result.peer, result.op, result.variant, f"{result.n:,}", shown(result.n / result.ops_per_s)]
         for result in report.results
-        if result.ops_per_s
+        if result.ops_per_s and result.n > 1
+    ]
+    openings = [
+        [result.op, result.variant, f"{result.depth:,}", shown(1 / result.ops_per_s)]
+        for result in report.results
+        if result.ops_per_s and result.n == 1
     ]
     first = table("recovery: percent right", ["dimension", "after close", "after kill -9", "the reference"], accuracy)
     title = f"recovery: seconds (to beat: {BEAM_RECOVER_S} s for 17,400 frames)"
-    return first + "\n" + table(title, ["peer", "what", "after", "records", "seconds"], times)
+    second = table(title, ["peer", "what", "after", "records", "seconds"], times)
+    third = table("recovery: seconds in a new process", ["what", "store", "frames or sessions", "seconds"], openings)
+    return f"{first}\n{second}\n{third}"
 
 
 def percent_of(counts: dict[tuple[str, str], int], dimension: str, end: str) -> str:
