@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from typing import Any, Final, NamedTuple
 
 LOG_AGAIN_S: Final = 60.0
@@ -43,7 +44,7 @@ class Events:
         if self.on_event is None:
             return
         try:
-            self.on_event(StoreEvent(name, measurements, {"store": self._root, **metadata}))
+            copy_context().run(self.on_event, StoreEvent(name, measurements, {"store": self._root, **metadata}))
         except Exception as error:  # noqa: BLE001 - the watcher's fault must not become the store's
             self.on_event = None
             self._log("event_hook_detached", {"error": type(error).__name__})

@@ -62,6 +62,8 @@ class SessionServer(GenServer):
     session from the store, which serves its own unwritten records.
     """
 
+    leaf = True
+
     __slots__ = ("_cell", "_gate", "_lease", "_level", "_position", "_state", "_store")
 
     def __init__(self, cell: Cell, store: Store, level: Level) -> None:

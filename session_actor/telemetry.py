@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def emit(name: Name, measurements: Mapping[str, float], metadata: Mapping[str, o
         if name[: len(prefix)] != prefix:
             continue
         try:
-            handler(name, measurements, metadata)
+            copy_context().run(handler, name, measurements, metadata)  # whose session it is must not see what it sets
         except Exception as error:  # noqa: BLE001 - the watcher's fault must not become the library's
             _report(attachment, error)
 

@@ -34,6 +34,10 @@ class GenServer:
     version: ClassVar[int] = 1
     trap_exit: ClassVar[bool] = False
     """True: the end of a linked server arrives as an `Exit` message instead of ending this one (OTP: trap_exit)."""
+    leaf: ClassVar[bool] = False
+    """True: the sync handlers promise to be quick, to send no messages, to run nobody else's code and to set no context
+    variable. An inline call then needs no context of its own and no place in the chain of servers, and one in eight is
+    timed for all: a third of what an inline call costs otherwise is saved."""
 
     _handlers: ClassVar[dict[type, Handler]] = {}
     _sync_handlers: ClassVar[dict[type, Handler]] = {}

@@ -122,6 +122,7 @@ async def _open(slot: Slot) -> Continue | Ignore | None:
     if not isinstance(following, Ignore):
         slot.server = made
         slot.sync_handlers = made.sync_handlers()
+        slot.leaf = made.leaf
     return following
 
 

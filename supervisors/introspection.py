@@ -31,7 +31,7 @@ class Statistics(NamedTuple):
     dropped: int
     """Casts and late replies that nobody got, refused casts, messages that gave way."""
     handler_time_s: float
-    """Seconds spent in handlers; an async handler's waits count."""
+    """Seconds spent in handlers; an async handler's waits count. Of a leaf's inline calls one in eight is timed."""
 
 
 def statistics(ref: ServerRef) -> Statistics:
@@ -158,6 +158,7 @@ async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_
         new.set_state(await new.code_change(old.version, old.get_state()))
         slot.server = new
         slot.sync_handlers = new.sync_handlers()
+        slot.leaf = new.leaf
 
     await _ask(ref, change, timeout_s)
 

@@ -30,8 +30,8 @@ Phase = Literal["starting", "running", "suspended", "draining", "stopping", "bac
 Handler = Callable[[Any, Any], Any]
 Refuse = Callable[[], ServerError]
 
-# The door for inline calls. OPEN: idle, nothing waits, nothing forbids. INSIDE: an inline handler is running; whatever
-# forbids the next one meanwhile turns it to SHUT. Only the server's own task, when it goes idle, opens it.
+# The door for inline calls. OPEN: idle, nothing waits, nothing forbids. INSIDE: an inline handler is running; when it
+# is through, the door is shut if the server's task was woken meanwhile. Only that task, going idle, opens it again.
 OPEN: Final = 0
 INSIDE: Final = 1
 SHUT: Final = 2
@@ -82,6 +82,7 @@ class Slot:
         "interrupt",
         "killing",
         "kind",
+        "leaf",
         "lived_from_s",
         "mailbox",
         "owned",
@@ -118,6 +119,7 @@ class Slot:
         self.server: GenServer | None = None
         self.behaviour: SupervisorBase | None = None
         self.sync_handlers = NO_HANDLERS
+        self.leaf = False
         self.task: asyncio.Task[None] | None = None
         self.waker: asyncio.Future[None] | None = None
         self.current: PendingReply[Any] | None = None
@@ -204,7 +206,8 @@ class Slot:
 
     def wake(self) -> None:
         """Shut the door for inline calls and let the server's task look again."""
-        self.door = SHUT
+        if self.door == OPEN:
+            self.door = SHUT
         waker = self.waker
         if waker is not None:
             self.waker = None
@@ -222,7 +225,7 @@ class Slot:
     def defer(self) -> PendingReply[Any] | None:
         """Keep the running call open after its handler; None outside a call."""
         pending = self.current
-        if pending is None and self in self.floor.stack:
+        if pending is None and (self.door == INSIDE or self in self.floor.stack):
             pending = self.current = self.pending(None, None)
             pending.state = STARTED
         if pending is None or pending is CASTING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
+
 import pytest
 import structlog
 
@@ -80,3 +82,11 @@ def test_a_prefix_that_is_no_sequence_of_words_is_refused(prefix):
 def test_a_handler_that_cannot_be_called_is_refused():
     with pytest.raises(InvalidArgument):
         telemetry.attach((), None)
+
+
+def test_what_a_handler_sets_in_its_context_is_not_seen_where_the_event_happened():
+    who = ContextVar("who", default="nobody")
+    detach = telemetry.attach(NAME, lambda *_: who.set("the handler"))
+    telemetry.emit(NAME, {}, {})
+    detach()
+    assert who.get() == "nobody"
