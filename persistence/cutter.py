@@ -21,6 +21,8 @@ from .errors import LogCorrupt, PersistenceError, StoreClosed
 from .journal import append_to_journal
 from .names import journal_path
 from .record import decode_record
+from .reserve import is_full
+from .scan import TOMBSTONE
 
 if TYPE_CHECKING:
     from array import array
@@ -99,6 +101,9 @@ class Cutter:
                     pass
             except (OSError, PersistenceError) as error:
                 self._trouble.note(error, "cut_failed")
+                if is_full(error) and await self._thread.run(self._log.reserve.give_up):
+                    self._sealed.set()
+                    continue
                 await asyncio.sleep(RETRY_S)
                 self._sealed.set()
 
@@ -115,6 +120,7 @@ class Cutter:
                 return 0
             contents = [await self._thread.run(partial(self._contents, segment)) for segment in segments]
             spans = await _by_session(segments)
+            _note_dead(spans, contents)
             grown = await self._write_journals(spans, contents)
             dead = [log for log in spans if log.dead]
             committing = True
@@ -126,10 +132,10 @@ class Cutter:
 
     def _ready(self) -> list[Segment]:
         segments: list[Segment] = []
-        size = 0
+        size, limit = 0, 0 if self._log.reserve.given_up else CUT_BYTES  # the reserve is room for one segment
         for segment in self._log.sealed:
             size += segment.end
-            if segment.damaged or segment.synced < segment.end or (segments and size > CUT_BYTES):
+            if segment.damaged or segment.synced < segment.end or (segments and size > limit):
                 break
             segments.append(segment)
         return segments
@@ -237,6 +243,7 @@ class Cutter:
         """What could not be removed is removed when the store is opened next."""
         if error is not None:
             self._trouble.note(error, "remove_failed")
+        self._trouble.retry_now()  # there may be room again
 
     def _first_live_after(self, count: int) -> int:
         following = next(islice(self._log.sealed, count, None), self._log.current)
@@ -274,6 +281,14 @@ async def _by_session(segments: list[Segment]) -> Spans:
             if count % YIELD_SESSIONS == YIELD_SESSIONS - 1:
                 await asyncio.sleep(0)
     return spans
+
+
+def _note_dead(spans: Spans, contents: list[bytes]) -> None:
+    """A session whose synced tombstone is among what is cut is dead, even if nobody was told yet."""
+    for log in [log for log in spans if log.dying]:
+        index, places = spans[log][-1]
+        last = contents[index][places[-2] : places[-1]]
+        log.dead = log.dead or decode_record(last + b"\n").kind == TOMBSTONE
 
 
 def _append(file: DiskFile, log: SessionLog, places: Places, contents: list[bytes]) -> Extent:

@@ -163,6 +163,12 @@ class Engine:
         if current is not None and current.file is not None and current.marked == current.written:
             await self._sync_thread.run(current.file.sync)
 
+    async def free_reserve(self) -> None:
+        """Closing may need the room that is held back for a full disk."""
+        if self.log.current is not None:
+            with contextlib.suppress(OSError):
+                await self.read_thread.run(self.log.reserve.close)
+
     def let_go(self) -> None:
         """Stop all timers and threads, close all files, release the lock. Waits for a system call that runs.
 

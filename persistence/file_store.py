@@ -151,6 +151,7 @@ class FileStore:
             return
         self._changing = True
         try:
+            await engine.free_reserve()
             for task in list(self._deletes):
                 with contextlib.suppress(PersistenceError, OSError):
                     await asyncio.shield(task)
@@ -255,13 +256,33 @@ class FileStore:
         log.appended_seq += 1
         tombstone = (log, log.appended_seq, time.time_ns() // 1000, TOMBSTONE, b"{}", TOMBSTONE_BYTES)
         position = engine.backlog.append(tombstone)
-        task = asyncio.get_running_loop().create_task(self._delete(engine, log, position))
+        await asyncio.shield(self._keep(asyncio.get_running_loop().create_task(self._delete(engine, log, position))))
+
+    def _keep(self, task: asyncio.Task[None]) -> asyncio.Task[None]:
         self._deletes.add(task)
         task.add_done_callback(self._delete_ended)
-        await asyncio.shield(task)
+        return task
 
     async def _delete(self, engine: Engine, log: SessionLog, position: int) -> None:
-        await self._flush(engine, "synced", position)
+        try:
+            await self._flush(engine, "synced", position)
+        except NotDurable:
+            self._delete_later(engine, log, position)
+            raise
+        await self._remove(engine, log)
+
+    def _delete_later(self, engine: Engine, log: SessionLog, position: int) -> None:
+        """The tombstone could not be synced and stays queued: the session goes when it is, whoever was told."""
+
+        def callback(error: BaseException | None) -> None:
+            if error is None:
+                self._keep(asyncio.get_running_loop().create_task(self._remove(engine, log)))
+            elif self._engine is engine:
+                self._delete_later(engine, log, position)
+
+        self._when(engine, "synced", position, callback)
+
+    async def _remove(self, engine: Engine, log: SessionLog) -> None:
         log.dead = True
         try:
             await engine.cutter.forget(log)

@@ -13,6 +13,7 @@ from zlib import crc32
 
 from .batch import Batch, rebuild
 from .header import SegmentHeader, SegmentRef, encode_segment_header
+from .reserve import Reserve, is_full
 from .segment import Segment
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 SEGMENT_NAME: Final = re.compile(r"([0-9]{1,12})\.ndjson")
 SPARE_NAME: Final = "spare"
+RESERVE_NAME: Final = "reserve"
 TAKEOVER_NAME: Final = "takeover"
+SCRATCH_NAMES: Final = frozenset({SPARE_NAME, RESERVE_NAME, TAKEOVER_NAME})
+"""Of files that hold nothing: the next to open the store removes them."""
 
 
 class Log:
@@ -34,6 +38,7 @@ class Log:
         "folder",
         "names_to_sync",
         "next_number",
+        "reserve",
         "sealed",
         "segment_bytes",
         "tail",
@@ -51,6 +56,8 @@ class Log:
         self.next_number = 1
         self.names_to_sync = False
         """A name in the folder changed and is not yet on the disk."""
+        self.reserve = Reserve(disk, self.path(RESERVE_NAME), segment_bytes)
+        """Room for a cut on a full disk; it is held before there is anything to cut."""
         self._disk = disk
         self._spare: DiskFile | None = None
         self._successor: DiskFile | None = None
@@ -66,7 +73,9 @@ class Log:
         return self._spare is not None
 
     def prepare_spare(self) -> None:
-        """Make the preallocated file that `begin` needs. Blocks."""
+        """Make the preallocated file that `begin` needs, and hold the reserve before there is more to cut. Blocks."""
+        if self.current is not None:
+            self.reserve.take()
         path = self.path(SPARE_NAME)
         self._disk.unlink(path)
         file = self._disk.open(path, create=True)
@@ -105,8 +114,16 @@ class Log:
         """Write `batches` into a new segment, which continues at the last synced byte of `oldest`. Blocks.
 
         Returns the segment, complete and synced, and the batches as they now are. Nothing of the log is changed yet:
-        see `adopt`.
+        see `adopt`. On a full disk the reserve is given up for it.
         """
+        try:
+            return self._take_over(oldest, batches)
+        except OSError as error:
+            if not (is_full(error) and self.reserve.give_up()):
+                raise
+            return self._take_over(oldest, batches)
+
+    def _take_over(self, oldest: Segment, batches: list[Batch]) -> tuple[Segment, list[Batch]]:
         continues = SegmentRef(oldest.number, oldest.synced) if oldest.synced else oldest.continues
         number = self.next_number
         header = encode_segment_header(SegmentHeader(number, continues))
@@ -149,12 +166,14 @@ class Log:
         for segment in segments:
             self._disk.unlink(segment.path)
         self._disk.sync_dir(self.folder)
+        self.reserve.take_back()
 
     def close(self) -> None:
         """Close all files, and give back what was preallocated and not used. Blocks. Raises OSError afterwards."""
         current, spare = self.current, self._spare
         self._spare = None
         try:
+            self.reserve.close()
             if spare is not None:
                 self._disk.unlink(self.path(SPARE_NAME))
             if current is not None and current.file is not None:

@@ -15,7 +15,7 @@ from zlib import crc32
 from .chain import chain_of, is_proven, judge, limits_of, number_of
 from .errors import LogCorrupt
 from .header import SegmentRef
-from .log import SEGMENT_NAME, SPARE_NAME, TAKEOVER_NAME
+from .log import SCRATCH_NAMES, SEGMENT_NAME
 from .record import decode_record
 from .scan import TOMBSTONE, Damage, SegmentScan, read_owner
 from .segment import Segment
@@ -121,7 +121,7 @@ class LogRecovery:
         for name in self._disk.list(self._log.folder):
             match = SEGMENT_NAME.fullmatch(name)
             number = int(match[1]) if match else 0
-            if name in {SPARE_NAME, TAKEOVER_NAME} or 0 < number < first_live:
+            if name in SCRATCH_NAMES or 0 < number < first_live:
                 self._disk.unlink(self._log.path(name))
             elif number:
                 numbers.append(number)

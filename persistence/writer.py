@@ -70,6 +70,8 @@ class Writer:
         """The thread writes `_in_flight` now."""
         self._stopped = False
         """Nothing is written until something was tried again."""
+        self._paused = False
+        """Nothing is written until `resume`."""
         self._when_quiet: Callable[[], None] | None = None
         self._spare_asked = False
         self._spare_refused = False
@@ -273,8 +275,6 @@ class Writer:
         """The segment for the next lines; None when it must be waited for."""
         log, current = self._log, self._log.current
         if current is not None and current.end < log.segment_bytes:
-            if current.end * 2 > log.segment_bytes and not (log.has_spare or self._spare_refused):
-                self._ask_for_spare()
             return current
         if not log.has_spare:
             self._ask_for_spare()
@@ -283,7 +283,7 @@ class Writer:
         try:
             return log.begin()
         except OSError as error:
-            self._fail(error, self.step, "segment_failed")
+            self._fail(error, "segment_failed")
             return None
 
     def _ask_for_spare(self) -> None:
@@ -300,7 +300,7 @@ class Writer:
             self._spare_refused = True
             self._trouble.note(error, "segment_failed")
         else:
-            self._fail(error, self.step, "segment_failed")
+            self._fail(error, "segment_failed")
 
     # --- system calls -------------------------------------------------------------------------------------------------
 
@@ -311,7 +311,7 @@ class Writer:
         except OSError as error:
             self._in_flight = batch
             self._refuse(refused)
-            self._fail(error, self._write_again)
+            self._fail(error)
         else:
             self._note(batch, refused, here=True)
 
@@ -329,40 +329,45 @@ class Writer:
             quiet, self._when_quiet = self._when_quiet, None
             quiet()
         elif error is not None:
-            self._fail(error, self._write_again)
+            self._fail(error)
         elif batch is not None:
             self._in_flight = None
             self._note(batch, [], here=False)
             self._turn()
 
-    def _write_again(self) -> None:
-        if self._in_flight is not None:
-            self._submit(self._in_flight)
-
     def _note(self, batch: Batch, refused: list[Refused], *, here: bool) -> None:
         """A batch is written; `here`: on the loop, so that more may be added to it."""
         batch.note_written()
-        if self._trouble.since_us is not None:
+        if self._trouble.since_us is not None and not self._stopped:
             self._trouble.clear()
         self._syncer.note(batch, may_grow=here)
+        log = self._log
+        if batch.segment.end * 2 > log.segment_bytes and not (log.has_spare or self._spare_refused):
+            self._ask_for_spare()
         self._refuse(refused)
         self.waiters.reached(batch.last)
 
     # --- trouble ------------------------------------------------------------------------------------------------------
 
-    def _fail(self, error: BaseException, again: Callable[[], None], name: str = "write_failed") -> None:
+    def _fail(self, error: BaseException, name: str = "write_failed") -> None:
         """The disk took nothing: whoever waits is told, the records stay, and it is tried again."""
+        if self._paused:  # what is done about the sync that failed takes care of this, too
+            self._trouble.note(error, name)
+            return
         self._stopped = True
         self._syncer.growing = None
-
-        def go_on() -> None:
-            self._stopped = False
-            again()
-
-        self._trouble.fail(error, go_on, name)
+        self._trouble.fail(error, self._try_again, name)
         first = self.written_position + 1
         self.waiters.fail(self.not_durable("written", error), first)
         self._syncer.waiters.fail(self.not_durable("synced", error), first)
+
+    def _try_again(self) -> None:
+        """What was being written comes first, whatever else failed meanwhile."""
+        self._stopped = False
+        if self._in_flight is None or self._busy:
+            self.step()
+        else:
+            self._submit(self._in_flight)
 
     def not_durable(self, level: str, error: BaseException) -> Callable[[int], NotDurable]:
         """Makes the error for whoever waits for a position."""
@@ -382,7 +387,7 @@ class Writer:
 
     def pause(self, when_quiet: Callable[[], None]) -> None:
         """Write nothing until `resume`; calls `when_quiet` as soon as no write runs in the thread."""
-        self._stopped = True
+        self._stopped = self._paused = True
         self._syncer.growing = None
         self._trouble.forget()
         if self._busy:
@@ -393,6 +398,6 @@ class Writer:
     def resume(self, written_position: int) -> None:
         """Go on after `written_position`: another segment holds all up to there, what `unwritten` gave included."""
         self._in_flight = self._open = None
-        self._stopped = False
+        self._stopped = self._paused = False
         self.waiters.reached(written_position)
         self.wake()

@@ -1,0 +1,190 @@
+"""Looking at a log without changing it: what opening the store would take from it, and what it would find wrong.
+
+Every segment is read twice, one at a time: to judge which bytes count, and to follow each session's records.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .chain import chain_of, judge, limits_of, number_of
+from .errors import LineDamaged
+from .log import SCRATCH_NAMES, SEGMENT_NAME
+from .record import decode_record
+from .scan import CHUNK_BYTES, TOMBSTONE, Damage, SegmentScan, read_owner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .header import SegmentHeader
+    from .record import Record
+    from .storage import Disk
+
+MAX_SEGMENT_BYTES: Final = 512 * 1024 * 1024
+"""No segment is larger: it would be read whole."""
+NOT_REGULAR: Final = frozenset({errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR, errno.EMLINK})
+"""What opening something else than a plain file fails with."""
+_NO_LIMIT: Final = 1 << 62
+
+Owner = tuple[str, str]
+"""A session and its birth."""
+
+
+class Logged(NamedTuple):
+    """One record in the log."""
+
+    number: int
+    """Of its segment."""
+    offset: int
+    owner: Owner
+    line: bytes
+    """As in a journal, LF included."""
+    record: Record
+
+
+class LogSurvey:
+    """What was found in the folder of a log. Segments are told apart by their numbers."""
+
+    def __init__(self, disk: Disk, folder: str) -> None:
+        """Nothing was looked at yet."""
+        self.folder = folder
+        self.leftovers: list[str] = []
+        """Names of files that were never begun or are cut already: opening removes them."""
+        self.strange: list[str] = []
+        """Names that are none of the log's."""
+        self.unreadable: dict[int, str] = {}
+        """Why a segment cannot be read at all."""
+        self.outside: list[int] = []
+        """Segments that no other continues: opening keeps them aside."""
+        self.kept: list[SegmentScan] = []
+        """Those that count, oldest first, without their bytes."""
+        self.damage: list[tuple[int, Damage]] = []
+        self.torn: list[tuple[int, int, int]] = []
+        """Torn ends: number of the segment, offset, length."""
+        self.numbers: list[int] = []
+        """All segments that are not cut, oldest first."""
+        self.size_bytes = 0
+        self._disk = disk
+
+    def path(self, number: int) -> str:
+        """Where a segment lies."""
+        return f"{self.folder}/{number:08d}.ndjson"
+
+    @property
+    def unowned_from(self) -> tuple[int, int] | None:
+        """Segment and offset of the last damage whose owner is not known; None: there is none."""
+        places = [(number, damage.offset) for number, damage in self.damage if damage.owners is None]
+        return max(places, default=None)
+
+    # --- which bytes count --------------------------------------------------------------------------------------------
+
+    def read(self, first_live: int | None) -> None:
+        """Judge all segments. `first_live`: the oldest that is not cut; None: not known, so the oldest in the chain.
+
+        Raises `StoreVersionTooNew`, OSError.
+        """
+        self._list(1 if first_live is None else first_live)
+        headers = {number: self._header(number) for number in self.numbers}
+        wanted = first_live or 1
+        chain, missing = chain_of(headers, wanted)
+        if missing and first_live is not None:
+            self.damage.append((missing, Damage(self.path(missing), 0, None)))
+        self.outside = [number for number in self.numbers if number not in set(chain)]
+        limits = limits_of(chain, headers, dict.fromkeys(chain, _NO_LIMIT))
+        scans = [self._scan(number, limit) for number, limit in zip(chain, limits, strict=True)]
+        kept, damage = judge(scans, [min(limit, scan.size) if limit == _NO_LIMIT else limit
+                                     for limit, scan in zip(limits, scans, strict=True)])  # fmt: skip
+        self.kept = kept
+        self.damage += [(number, Damage(self.path(number), 0, None)) for number in chain if number in self.unreadable]
+        self.damage += [found for found in damage if found[0] not in self.unreadable]
+        for scan in kept[-1:]:
+            if scan.end < scan.size:
+                self.torn.append((number_of(scan.path), scan.end, scan.size - scan.end))
+        dropped = [scan for scan in scans if scan not in kept and scan.size]
+        self.torn += [(number_of(scan.path), 0, scan.size) for scan in dropped]
+
+    def _list(self, first_live: int) -> None:
+        for name in self._disk.list(self.folder):
+            match = SEGMENT_NAME.fullmatch(name)
+            number = int(match[1]) if match else 0
+            if name in SCRATCH_NAMES or 0 < number < first_live:
+                self.leftovers.append(name)
+            elif number and name == f"{number:08d}.ndjson":
+                self.numbers.append(number)
+            else:
+                self.strange.append(name)
+        self.numbers.sort()
+
+    def _header(self, number: int) -> SegmentHeader | None:
+        return SegmentScan(self.path(number), number, self._bytes(number, CHUNK_BYTES)).header
+
+    def _bytes(self, number: int, limit: int = MAX_SEGMENT_BYTES) -> bytes:
+        """The bytes of a segment, at most `limit`; none, and a reason in `unreadable`, when it cannot be read."""
+        try:
+            file = self._disk.open(self.path(number))
+        except OSError as error:
+            if error.errno not in NOT_REGULAR:
+                raise
+            self.unreadable[number] = "it is not a plain file"
+            return b""
+        try:
+            if file.size() > MAX_SEGMENT_BYTES:
+                self.unreadable[number] = f"it is larger than any segment ({file.size()} bytes)"
+                return b""
+            return file.read(0, min(limit, file.size()))
+        finally:
+            file.close()
+
+    def _scan(self, number: int, limit: int) -> SegmentScan:
+        scan = SegmentScan(self.path(number), number, self._bytes(number))
+        for _ in scan.steps(limit):
+            pass
+        self.size_bytes += scan.size
+        scan.data = b""
+        return scan
+
+    # --- whose records ------------------------------------------------------------------------------------------------
+
+    def records(self) -> Iterator[Logged]:
+        """Every record that counts, in the order of the log. Records that cannot be decoded become damage."""
+        for scan in self.kept:
+            number = number_of(scan.path)
+            data = self._bytes(number)
+            owners = {key: read_owner(key) for key in scan.spans}
+            places = [
+                (spans[index], spans[index + 1], key)
+                for key, spans in scan.spans.items()
+                for index in range(0, len(spans), 2)
+            ]
+            for begin, end, key in sorted(places):
+                owner, line = owners[key], data[begin:end] + b"\n"
+                try:
+                    record = decode_record(line)
+                except LineDamaged:
+                    owner = None
+                    record = None
+                if owner is None or record is None:
+                    self.damage.append((number, Damage(scan.path, begin, None)))
+                else:
+                    yield Logged(number, begin, owner, line, record)
+
+    def dead(self) -> set[Owner]:
+        """The births whose tombstones are in the log."""
+        found: set[Owner] = set()
+        for scan in self.kept:
+            if not scan.marked:
+                continue
+            data = self._bytes(number_of(scan.path))
+            for key, begin, end in scan.marked:
+                owner = read_owner(key)
+                if owner is not None and _is_tombstone(data[begin:end] + b"\n"):
+                    found.add(owner)
+        return found
+
+
+def _is_tombstone(line: bytes) -> bool:
+    try:
+        return decode_record(line).kind == TOMBSTONE
+    except LineDamaged:
+        return False
