@@ -14,14 +14,19 @@ $(VENV)/.ready: pyproject.toml
 	@test -x $(BIN)/python || "$${PYTHON:-$$(scripts/pythons first)}" -m venv $(VENV)
 	@echo "setting up $(VENV) (once; again when pyproject.toml changes)" >&2
 	@$(BIN)/python $(PIP_INSTALL) --upgrade 'pip>=25.1'  # the first one that knows --group
-	@PYTHONWARNINGS=ignore $(BIN)/python $(PIP_INSTALL) --editable '.[bench]' --group test  # it warns of being editable
+	@PYTHONWARNINGS=ignore $(BIN)/python $(PIP_INSTALL) --editable . --group test  # it warns of being editable
 	@touch $@
 
 $(VENV)/.ready-check: $(VENV)/.ready
 	@$(BIN)/python $(PIP_INSTALL) --group check
 	@touch $@
 
-setup: $(VENV)/.ready ## makes .venv with everything that demo, test and bench need
+# The libraries that the benches measure beside: no test needs them.
+$(VENV)/.ready-bench: $(VENV)/.ready
+	@PYTHONWARNINGS=ignore $(BIN)/python $(PIP_INSTALL) --editable '.[bench]'
+	@touch $@
+
+setup: $(VENV)/.ready ## makes .venv with everything that demo and test need
 
 demo: setup ## feeds a transcript, kills the process, recovers, compares; ARGS="PATH --kills 20"
 	@$(BIN)/python -m session_actor demo $(ARGS)
@@ -45,7 +50,7 @@ format: $(VENV)/.ready-check ## formats the code and mends what ruff can mend
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: setup ## every bench, as tables; ARGS="operations --json" for one
+bench: $(VENV)/.ready-bench ## every bench, as tables; ARGS="operations --json" for one
 	@$(BIN)/python -m bench $(or $(ARGS),all)
 
 clean: ## removes what was built; the environments too

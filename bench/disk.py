@@ -40,6 +40,7 @@ WAYS = ("a frame a turn", "a frame an exchange")
 PEER_WAYS = {FLOOR: "sqlite, a row a turn", AGENTS: "a turn at a time", LANGGRAPH: "a checkpoint a turn"}
 WEIGHED = ("allocated", "apparent")
 PART = "part [bytes]: "
+PARTS = ("texts", "escapes", "around the texts", "headers and indexes", "snapshots", "log", "catalog and marks")
 
 
 class Talk(NamedTuple):
@@ -157,8 +158,8 @@ def parts(report: Report, way: str, talk: Talk, root: Path) -> None:
                 found["around the texts" if line.startswith(b'{"seq":') else "headers and indexes"] += len(line)
         else:
             found[place if place in {"log", "snapshots"} else "catalog and marks"] += path.stat().st_size
-    for part, n in found.items():
-        report.count(OURS, f"{PART}{part}", f"{way}, {talk.size:,} B", len(talk.texts), n)
+    for part in PARTS:
+        report.count(OURS, f"{PART}{part}", f"{way}, {talk.size:,} B", len(talk.texts), found[part])
 
 
 def tables(report: Report) -> str:
@@ -175,14 +176,13 @@ def tables(report: Report) -> str:
         for peer, variant, turns in keys
         if (content := found[peer, variant, turns, "content [bytes]"])
     ]
-    names = dict.fromkeys(one.op.removeprefix(PART) for one in report.results if one.op.startswith(PART))
     ours = [
         [
             variant,
             f"{turns:,}",
             *(
                 share(found.get((peer, variant, turns, PART + name), 0), found[peer, variant, turns, "content [bytes]"])
-                for name in names
+                for name in PARTS
             ),
         ]
         for peer, variant, turns in keys
@@ -191,7 +191,7 @@ def tables(report: Report) -> str:
     return "\n".join(
         [
             table("disk: bytes for each byte of content", ["peer", "kept as", "turns", *WEIGHED], rows),
-            table("disk: where ours goes, apparent, % of the content", ["kept as", "turns", *names], ours),
+            table("disk: where ours goes, apparent, % of the content", ["kept as", "turns", *PARTS], ours),
         ]
     )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bench.beam import Beam, beam
 from bench.figures import MODEL_TURN_US, OVERHEAD_SHARE_PERCENT, PAPER_OVERHEAD_US
 from bench.floors import ListFloor
-from bench.harness import BEAM, OURS, Options, Plan, Report, Sample, Work, alternate, sample, shown, table
+from bench.harness import BEAM, FLOOR, OURS, Options, Plan, Report, Sample, Work, alternate, sample, shown, table
 from bench.operations import BEAM_OPS, beam_turn
 from bench.stores import Subject, disk_service, memory_service, pusher
 from bench.targets import limit
@@ -114,13 +114,18 @@ def sides_of(
 ) -> dict[tuple[str, str], Callable[[], Awaitable[Sample]]]:
     """Return ours and the reference's sides of one operation, one per column."""
     sides: dict[tuple[str, str], Callable[[], Awaitable[Sample]]] = {
-        (OURS, column): partial(sample, work[op], plan) for column, work in made.items()
+        (peer_of(column), column): partial(sample, work[op], plan) for column, work in made.items()
     }
     if process is not None and op in BEAM_OPS:
         for column, mode in MODES.items():
             if (op, mode) != ("get", "none"):  # without a table there is nothing to get from
                 sides[BEAM, column] = beam_turn(process, op, DEPTH, plan, mode)
     return sides
+
+
+def peer_of(column: str) -> str:
+    """Return whose figures a column holds, beside the reference's: without persistence there is nothing of ours."""
+    return FLOOR if column == COLUMNS[0] else OURS
 
 
 def judge(report: Report, whole: Sample) -> None:
@@ -136,7 +141,8 @@ def tables(report: Report) -> str:
     rows: list[list[str]] = []
     for op in (*OPS, "push and write"):
         for peer in (OURS, BEAM):
-            cells = [report.p50(peer, op, column, DEPTH) for column in COLUMNS]
+            whose = dict.fromkeys(COLUMNS, BEAM) if peer == BEAM else {column: peer_of(column) for column in COLUMNS}
+            cells = [report.p50(whose[column], op, column, DEPTH) for column in COLUMNS]
             if any(cells):
                 share = (cells[-1] or 0) / MODEL_TURN_US * 100
                 rows.append([op, peer, *(shown(cell) for cell in cells), f"{share:.4f} %"])

@@ -24,6 +24,14 @@ CHANGES = ("push", "pop1", "pop10", "fork", "fork_first", "checkpoint", "goto", 
 CHECKED = ("fields", "frames", "order", "checkpoints", "branches", "times")
 WAITS = ("wait beside {}", "longest wait beside {} [us]", "longest wait beside {} [us of CPU]")
 HELD = ("loop held by a push at written", "loop held, p99.9 [us]", "loop held, longest [us]")
+PRESSED = (
+    *(f"memory {when} [bytes]" for when in ("at first", "when the queue is first full")),
+    *(f"memory, highest in the {half} half [bytes]" for half in ("first", "second")),
+    "records pushed meanwhile",
+    "refusals",
+)
+KEPT = ("a frame a turn, 1,000 B", "a frame an exchange, 1,000 B")
+PARTS = ("texts", "escapes", "around the texts", "headers and indexes", "snapshots", "log", "catalog and marks")
 
 MEASURED = {
     "operations": {
@@ -31,12 +39,15 @@ MEASURED = {
         *product(("get", "stack", "stack_new", "list"), ("none", "async"), DEPTHS),
     },
     "overhead": {
-        *product(("push", "pop1", "get", "stack"), ("no persistence", "memory table", "table and disk"), (100,)),
+        *product(("push", "pop1", "get", "stack"), ("memory table", "table and disk"), (100,)),
         ("push and write", "table and disk", 100),
     },
     "recovery": {
         *product(("recover one by one", "recover together"), ("clean", "kill"), (30,)),
         *product((f"{what} {how}" for what in CHECKED for how in ("checked", "right")), ("clean", "kill"), (30,)),
+        *product(("open to first push",), ("one history",), (100, 1_000)),
+        *product(("open", "open to first push"), ("many sessions",), (200,)),
+        *product(("open to first push",), ("1 MB of log, killed",), (1, 20)),
     },
     "actors": {
         *product(("echo inline", "echo queued", "echo async handler", "cast"), LOOPS, (1,)),
@@ -50,6 +61,11 @@ MEASURED = {
         *product(HELD, ("quiet", "sync storm", "during cuts"), (1,)),
         ("lone push at synced", "burst", 1),
         ("public API at written", "sustained over 4 cuts", 20),
+        *product(PRESSED, ("disk of 100 MB/s",), (50,)),
+    },
+    "disk": {
+        *product((f"{what} [bytes]" for what in ("content", "apparent", "allocated")), KEPT, (200,)),
+        *product((f"part [bytes]: {part}" for part in PARTS), KEPT, (200,)),
     },
     "kill": {*product(("recover", "lost"), LEVELS, (200,))},
 }
@@ -57,15 +73,21 @@ MEASURED = {
 
 FLOORS = {
     "operations": {("push", "push", 10), ("get", "await", 10), ("stack", "await", 10), ("stack_new", "await", 10)},
-    "overhead": set[tuple[str, str, int]](),
-    "recovery": {("read and parse", "clean", 30), ("read and parse", "kill", 30)},
+    "overhead": {*product(("push", "pop1", "get", "stack"), ("no persistence",), (100,))},
+    "recovery": {
+        *product(("read and parse",), ("clean", "kill"), (30,)),
+        *product(("read and parse",), ("1 MB of log, killed",), (1, 20)),
+    },
     "actors": {*product(("await", "deque and future", "deque, future, async handler", "cast"), LOOPS, (1,))},
     "journal": {
+        ("queue in memory at async", "burst", 50),
         ("one file at written", "burst", 50),
         ("one file at synced", "burst", 50),
         ("a file per session at synced", "burst", 50),
         ("lone write and fdatasync", "burst", 1),
+        *product((f"sqlite, a transaction a batch at {level}" for level in ("written", "synced")), ("burst",), (1, 50)),
     },
+    "disk": {*product(("content [bytes]", "allocated [bytes]"), ("sqlite, a row a turn, 1,000 B",), (200,))},
 }
 """Raw limits that must be measured beside, at least."""
 
@@ -81,7 +103,7 @@ def run_bench(name: str, directory: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("name", ["operations", "overhead", "recovery", "actors", "journal"])
+@pytest.mark.parametrize("name", ["operations", "overhead", "recovery", "actors", "journal", "disk"])
 def test_a_bench_prints_lines_with_exactly_the_agreed_keys(name, tmp_path):
     lines = run_bench(name, tmp_path)
 
