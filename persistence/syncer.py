@@ -9,12 +9,15 @@ the last synced byte, from memory.
 
 from __future__ import annotations
 
+import errno
 from collections import deque
 from itertools import groupby
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
+from .errors import StoreLocked
+from .log import is_removed
 from .waiters import SLICE_S, Waiters
 
 if TYPE_CHECKING:
@@ -57,9 +60,13 @@ class Syncer:
         trouble: Trouble,
         writer: Writer,
         interval_s: float,
+        guard: Callable[[], None],
         on_sealed: Callable[[], None],
     ) -> None:
-        """`interval_s`: the longest that a record stays unsynced. `on_sealed`: told when segments can be cut."""
+        """`interval_s`: the longest that a record stays unsynced. `on_sealed`: told when segments can be cut.
+
+        `guard`: called in the thread after every sync; raises `StoreLocked` when the store is another process's now.
+        """
         self.waiters = Waiters(loop)
         """Of level `synced`."""
         self.growing: Batch | None = None
@@ -74,6 +81,7 @@ class Syncer:
         self._trouble = trouble
         self._writer = writer
         self._interval_s = interval_s
+        self._guard = guard
         self._on_sealed = on_sealed
         self._unsynced: deque[Batch] = deque()
         self.unsynced_bytes = 0
@@ -83,7 +91,7 @@ class Syncer:
         self._settling: deque[Batch] = deque()
         """Synced; whoever waits for them is not yet told."""
         self._running = False
-        self._taking_over = False
+        self._taking_over = self._stopped = False
         self.goal = 0
         """A sync is wanted once everything up to this position is written; 0: no sync is wanted."""
         self._planned = False
@@ -165,7 +173,7 @@ class Syncer:
 
     def stop(self) -> None:
         """Sync nothing any more, whatever happens."""
-        self._taking_over = True
+        self._taking_over = self._stopped = True
         self.stop_timers()
 
     # --- one sync -----------------------------------------------------------------------------------------------------
@@ -182,12 +190,15 @@ class Syncer:
             found = [_sync_segment(list(group)) for _, group in groupby(batches, lambda batch: batch.segment)]
             if names is not None:
                 self._disk.sync_dir(names)
+            self._guard()
             return found
 
         self._thread.submit(job, self._on_synced)
 
     def _on_synced(self, found: list[Synced] | None, error: BaseException | None) -> None:
         self._running = False
+        if self._stopped:
+            return
         if found is None:
             self._poisoned(error or RuntimeError("a sync ended without a result"))
             return
@@ -228,6 +239,9 @@ class Syncer:
 
     def _poisoned(self, error: BaseException) -> None:
         """Acknowledge nothing, and let a new segment take over at the last synced byte."""
+        if isinstance(error, StoreLocked):
+            self._lose(error)
+            return
         self._taking_over = True
         self._log.names_to_sync = True
         self._settle(float("inf"))
@@ -242,13 +256,29 @@ class Syncer:
         self._trouble.degrade(error, "sync_failed")
 
         def done(result: tuple[Segment, list[Batch]] | None, failure: BaseException | None) -> None:
-            if result is None:
+            if isinstance(failure, StoreLocked):
+                self._lose(failure)
+            elif result is None:
                 self._trouble.fail(failure or error, lambda: self._take_over(error), "takeover_failed")
+                self._writer.waiters.fail(self._writer.not_durable("written", failure or error))
                 self.waiters.fail(self._writer.not_durable("synced", failure or error))
-            else:
+            elif not self._stopped:
                 self._taken_over(oldest, *result)
 
-        self._thread.submit(lambda: self._log.take_over(oldest, batches), done)
+        def job() -> tuple[Segment, list[Batch]]:
+            self._guard()
+            return self._log.take_over(oldest, batches)
+
+        self._thread.submit(job, done)
+
+    def _lose(self, error: StoreLocked) -> None:
+        """The store is another process's now: write nothing any more, and acknowledge nothing."""
+        self.stop()
+        self._writer.stop()
+        self._settle(float("inf"))
+        self._trouble.lose(error)
+        self._writer.waiters.fail(self._writer.not_durable("written", error))
+        self.waiters.fail(self._writer.not_durable("synced", error))
 
     def _taken_over(self, oldest: Segment, segment: Segment, batches: list[Batch]) -> None:
         void = self._log.adopt(segment, oldest)
@@ -290,6 +320,8 @@ def _sync_segment(batches: list[Batch]) -> Synced:
     """Sync the file of `batches`, which follow what is synced of it. Blocks; long sums leave the interpreter free."""
     segment, last = batches[0].segment, batches[-1]
     segment.writable.sync()
+    if is_removed(segment):
+        raise FileNotFoundError(errno.ENOENT, "it was removed underneath", segment.path)
     crc = segment.crc
     for batch in batches:
         crc = crc32(batch.data, crc)

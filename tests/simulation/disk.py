@@ -1,0 +1,266 @@
+"""The `Disk` of a store on a simulated disk: counts the calls, lets chosen ones fail, dies when told to."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple
+
+from session_actor.persistence.errors import StoreLocked
+
+from .image import Folder, Image, Inode, missing
+from .loop import SimThread
+
+CHANGING = frozenset(
+    {"create", "make_dir", "make_root", "rename", "unlink", "sync_dir", "write", "preallocate", "truncate", "sync", "commit"}
+)  # fmt: skip
+NEED_ROOM = frozenset({"create", "make_dir", "make_root", "rename", "write", "preallocate", "commit"})
+
+
+class Dead(OSError):
+    """The process that used the disk is dead: no call has any effect any more."""
+
+
+class Fault(NamedTuple):
+    """Calls number `first` to `last` fail; those of kinds that are not in `kinds` do not."""
+
+    first: int
+    last: int
+    errno: int
+    kinds: frozenset[str] | None = None
+    partly: bool = False
+    """A write is done in part before it fails."""
+
+
+class SimDisk:
+    """One process's access to an image."""
+
+    def __init__(self, image: Image, rng: Random | None = None, *, room_bytes: int | None = None) -> None:
+        """`rng`: chooses how threads take turns; None: every job is done at once. `room_bytes`: size of the disk."""
+        self.image = image
+        self.rng = rng
+        self.room_bytes = room_bytes
+        self.calls = 0
+        self.counts: dict[str, int] = {}
+        self.faults: list[Fault] = []
+        self.watch: Callable[[str], None] | None = None
+        """Told before each call that changes something."""
+        self.dead = False
+        self.chance = Random(0)
+        """Decides what of a failing call is done."""
+
+    def die(self) -> None:
+        """End the process: its locks are free, its calls have no effect."""
+        self.dead = True
+        self.image.locks.clear()
+
+    def reach(self, kind: str, path: str = "") -> Fault | None:
+        """Before each call. Returns the fault of one that must be done in part before it fails."""
+        if self.watch is not None and kind in CHANGING:
+            self.watch(kind)
+        if self.dead:
+            raise Dead(errno.EIO, "dead", path)
+        self.calls += 1
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        for fault in self.faults:
+            if fault.first <= self.calls <= fault.last and (fault.kinds is None or kind in fault.kinds):
+                if fault.partly and kind == "write":
+                    return fault
+                raise self.failure(kind, fault.errno, path)
+        return None
+
+    def failure(self, kind: str, number: int, path: str = "") -> Exception:
+        if kind not in {"query", "commit"}:
+            return OSError(number, os.strerror(number), path)
+        error = sqlite3.OperationalError(os.strerror(number))
+        error.sqlite_errorcode = {errno.ENOSPC: sqlite3.SQLITE_FULL}.get(number, sqlite3.SQLITE_IOERR)
+        return error
+
+    def take_room(self, inode: Inode, size: int) -> None:
+        if self.room_bytes is not None and size > len(inode.data):
+            if self.image.size_bytes() + size - len(inode.data) > self.room_bytes:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    # --- Disk ---------------------------------------------------------------------------------------------------------
+
+    def open(self, path, *, write=False, create=False):
+        self.reach("create" if create else "open", path)
+        folder, name = self.image.parent(path)
+        node = folder.names.get(name)
+        if node is None and create:
+            self.take_room(Inode(), 1)
+            node = Inode()
+            folder.put(name, node)
+        if node is None:
+            raise missing(path)
+        if isinstance(node, Folder):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return SimFile(self, node, writable=write or create)
+
+    def list(self, path):
+        self.reach("list", path)
+        node = self.image.find(path)
+        return sorted(node.names) if isinstance(node, Folder) else []
+
+    def make_dir(self, path):
+        self.reach("make_dir", path)
+        folder, name = self.image.parent(path)
+        if name in folder.names:
+            return False
+        folder.put(name, Folder())
+        return True
+
+    def make_root(self, path):
+        self.reach("make_root", path)
+        folder, name = self.image.parent(path)
+        if name not in folder.names:
+            folder.put(name, Folder())
+            self.reach("sync_dir", path)
+            folder.sync()
+
+    def rename(self, source, target):
+        self.reach("rename", source)
+        folder, name = self.image.parent(source)
+        if name not in folder.names:
+            raise missing(source)
+        assert source.rpartition("/")[0] == target.rpartition("/")[0], "the store renames within a folder"
+        folder.put(target.rpartition("/")[2], folder.names[name], name)
+
+    def unlink(self, path):
+        self.reach("unlink", path)
+        node = self.image.find(path.rpartition("/")[0])
+        name = path.rpartition("/")[2]
+        if isinstance(node, Folder) and name in node.names:
+            node.drop(name)
+
+    def sync_dir(self, path):
+        self.reach("sync_dir", path)
+        self.image.folder(path).sync()
+
+    def connect(self, path, *, create):
+        return connect(self, self.open(path, create=create).inode)
+
+    def lock(self, path):
+        return SimLock(self, path)
+
+    def check_local(self, path, *, allow_network_fs):
+        """It is local."""
+
+    def thread(self, name, loop):
+        return SimThread(name, loop, self.rng)
+
+
+class SimFile:
+    """An open file of a `SimDisk`."""
+
+    __slots__ = ("disk", "inode", "writable")
+
+    def __init__(self, disk: SimDisk, inode: Inode, *, writable: bool) -> None:
+        self.disk = disk
+        self.inode = inode
+        self.writable = writable
+
+    def write(self, data, offset):
+        assert self.writable
+        fault = self.disk.reach("write")
+        if fault is not None:
+            self.inode.change(offset, bytes(data[: self.disk.chance.randrange(len(data))]))
+            raise self.disk.failure("write", fault.errno)
+        self.disk.take_room(self.inode, offset + len(data))
+        self.inode.change(offset, bytes(data))
+
+    def read(self, offset, length):
+        self.disk.reach("read")
+        return bytes(self.inode.data[offset : offset + length])
+
+    def size(self):
+        return len(self.inode.data)
+
+    def preallocate(self, length):
+        self.disk.reach("preallocate")
+        self.disk.take_room(self.inode, length)
+        if length > len(self.inode.data):
+            self.inode.change(length, None)
+
+    def truncate(self, length):
+        self.disk.reach("truncate")
+        if length != len(self.inode.data):
+            self.inode.change(length, None)
+
+    def sync(self):
+        try:
+            self.disk.reach("sync")
+        except Dead:
+            raise
+        except OSError:
+            self.inode.lose(self.disk.chance)
+            raise
+        self.inode.sync()
+
+    def linked(self):
+        return True
+
+    def close(self):
+        """Nothing is held."""
+
+
+class SimLock:
+    """The lock of a store on an image."""
+
+    def __init__(self, disk: SimDisk, path: str) -> None:
+        self.disk = disk
+        self.path = path
+        self.held = False
+
+    async def acquire(self, timeout_s=0):
+        self.disk.reach("lock", self.path)
+        if self.path in self.disk.image.locks:
+            raise StoreLocked(self.path, None)
+        self.disk.image.locks.add(self.path)
+        self.held = True
+
+    def renew(self):
+        return True
+
+    def release(self):
+        if self.held and not self.disk.dead:
+            self.disk.image.locks.discard(self.path)
+        self.held = False
+
+
+class SimConnection(sqlite3.Connection):
+    """SQLite in memory; what a COMMIT leaves is the file's content, all of it or nothing."""
+
+    disk: SimDisk
+    inode: Inode
+
+    def execute(self, sql, parameters=()):
+        verb = sql.split(None, 1)[0]
+        if verb in {"SELECT", "PRAGMA"}:
+            self.disk.reach("query")
+        if verb != "COMMIT":
+            return super().execute(sql, parameters)
+        try:
+            self.disk.reach("commit")
+        except sqlite3.Error:
+            if self.disk.chance.random() < 0.5:  # noqa: PLR2004  it failed after all was done
+                super().execute(sql, parameters)
+                self.inode.alternative = self.serialize()
+                self.deserialize(bytes(self.inode.data))
+            raise
+        cursor = super().execute(sql, parameters)
+        self.inode.replace(self.serialize())
+        return cursor
+
+
+def connect(disk: SimDisk, inode: Inode) -> SimConnection:
+    if disk.dead:
+        raise Dead(errno.EIO, "dead")
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=SimConnection)
+    connection.disk, connection.inode = disk, inode
+    if inode.data:
+        connection.deserialize(bytes(inode.data))
+    return connection

@@ -1,0 +1,257 @@
+"""What one machine's disk holds: the files and names that processes see, and what of them a loss of power leaves.
+
+A file's bytes are on the disk when they were synced, its name is when its folder was synced. Of everything else a
+crash keeps any part: writes are dropped, reordered and torn at sector bounds, what was never on the disk before may
+come back as zeros or garbage, sizes may or may not have grown, names may or may not have changed. A sector that holds
+synced bytes is not damaged by writing other bytes of it, and a rename is never half done: disks and file systems
+promise that much.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from random import Random
+
+SECTOR_BYTES = 512
+
+
+class Inode:
+    """One file. Changes that are not synced are kept in order, as (offset, bytes) or (new length, None)."""
+
+    __slots__ = ("alternative", "changes", "data", "durable", "lossy")
+
+    def __init__(self, durable: bytes = b"") -> None:
+        self.data = bytearray(durable)
+        """What processes see."""
+        self.durable = durable
+        """What the disk holds."""
+        self.changes: list[tuple[int, bytes | None]] = []
+        self.lossy = False
+        """A sync failed and lost something: from then on the disk may hold less than processes see."""
+        self.alternative: bytes | None = None
+        """What the disk may hold instead: a commit failed, and nobody knows how far it came."""
+
+    def change(self, offset: int, data: bytes | None) -> None:
+        apply(self.data, offset, data)
+        self.changes.append((offset, data))
+
+    def replace(self, data: bytes) -> None:
+        """Change all of it at once, for good."""
+        self.data, self.durable, self.alternative = bytearray(data), data, None
+        self.changes.clear()
+
+    def sync(self) -> None:
+        if self.changes:
+            self.durable = all_changed(self) if self.lossy else bytes(self.data)
+            self.changes.clear()
+
+    def lose(self, rng: Random) -> None:
+        """A sync fails: part of what was to be synced is lost, and later syncs know nothing of it."""
+        self.durable = survivors(self, rng, rng.choice(("none", "all", "some")))
+        self.changes.clear()
+        self.lossy = True
+
+    def crashed(self, rng: Random, style: str) -> Inode:
+        if self.alternative is not None and rng.random() < 0.5:  # noqa: PLR2004
+            return Inode(self.alternative)
+        return Inode(survivors(self, rng, style) if self.changes else self.durable)
+
+    def copy(self) -> Inode:
+        twin = Inode(self.durable)
+        twin.data, twin.changes, twin.lossy = bytearray(self.data), list(self.changes), self.lossy
+        twin.alternative = self.alternative
+        return twin
+
+
+def apply(content: bytearray, offset: int, data: bytes | None) -> None:
+    if data is None:
+        del content[offset:]
+        content.extend(bytes(offset - len(content)))
+    else:
+        content.extend(bytes(max(0, offset - len(content))))
+        content[offset : offset + len(data)] = data
+
+
+def all_changed(inode: Inode) -> bytes:
+    content = bytearray(inode.durable)
+    for offset, data in inode.changes:
+        apply(content, offset, data)
+    return bytes(content)
+
+
+def survivors(inode: Inode, rng: Random, style: str) -> bytes:
+    """The bytes of a file after a crash."""
+    if style == "none":
+        return inode.durable
+    if style == "all":
+        return all_changed(inode)
+    content = bytearray(inode.durable)
+    solid, shortest = len(inode.durable.rstrip(b"\0")), len(inode.durable)
+    kept = rng.choice((0.2, 0.5, 0.8, 0.95))
+    for offset, data in inode.changes:
+        if data is not None:
+            _tear(content, offset, data, solid, kept, rng)
+        elif rng.random() < kept:
+            apply(content, offset, None)
+            solid, shortest = min(solid, offset), min(shortest, offset)
+        elif offset < len(content):
+            break  # what was written after it went into room that the file does not have yet
+    if len(content) > shortest and rng.random() < 0.3:  # noqa: PLR2004
+        del content[rng.randint(shortest, len(content)) :]
+    return bytes(content)
+
+
+def _tear(content: bytearray, offset: int, data: bytes, solid: int, kept: float, rng: Random) -> None:  # noqa: PLR0917
+    """Write some sectors of `data`. Behind `solid` nothing was on the disk before: there it may be anything."""
+    for start, end in sectors(offset, offset + len(data)):
+        fate = rng.random()
+        if fate < kept:
+            apply(content, start, data[start - offset : end - offset])
+        elif fate > 0.97 and end > solid:  # noqa: PLR2004
+            start = max(start, solid)
+            apply(content, start, rng.choice((bytes, rng.randbytes))(end - start))
+
+
+def sectors(start: int, end: int) -> Iterator[tuple[int, int]]:
+    while start < end:
+        stop = min(end, start - start % SECTOR_BYTES + SECTOR_BYTES)
+        yield start, stop
+        start = stop
+
+
+class Folder:
+    """One directory. Changes that are not synced are kept in order, as (name, node or None, name it had before)."""
+
+    __slots__ = ("changes", "durable", "names")
+
+    def __init__(self) -> None:
+        self.names: dict[str, Inode | Folder] = {}
+        self.durable: dict[str, Inode | Folder] = {}
+        self.changes: list[tuple[str, Inode | Folder | None, str | None]] = []
+
+    def put(self, name: str, node: Inode | Folder, before: str | None = None) -> None:
+        self._change((name, node, before))
+
+    def drop(self, name: str) -> None:
+        self._change((name, None, None))
+
+    def _change(self, change: tuple[str, Inode | Folder | None, str | None]) -> None:
+        rename(self.names, *change)
+        self.changes.append(change)
+
+    def sync(self) -> None:
+        if self.changes:
+            self.durable = dict(self.names)
+            self.changes.clear()
+
+    def survivors(self, rng: Random, style: str) -> dict[str, Inode | Folder]:
+        if style == "none" or not self.changes:
+            return self.durable
+        if style == "all":
+            return self.names
+        names, changes = dict(self.durable), self.changes
+        if rng.random() < 0.5:  # noqa: PLR2004  most file systems keep the order
+            changes = changes[: rng.randint(0, len(changes))]
+        else:
+            changes = [change for change in changes if rng.random() < 0.6]  # noqa: PLR2004
+        for change in changes:
+            rename(names, *change)
+        return names
+
+
+def rename(names: dict[str, Inode | Folder], name: str, node: Inode | Folder | None, before: str | None) -> None:
+    if before is not None:
+        names.pop(before, None)
+    if node is None:
+        names.pop(name, None)
+    else:
+        names[name] = node
+
+
+class Image:
+    """A disk, and the files of a store on it at `root`."""
+
+    def __init__(self, top: Folder | None = None) -> None:
+        self.top = Folder() if top is None else top
+        self.locks: set[str] = set()
+
+    def crash(self, rng: Random) -> Image:
+        """Another disk: what a loss of power at this moment may leave of this one, which is not changed."""
+        styles = rng.choices((("none",), ("all",), ("none", "all", "some", "some", "some")), (1, 1, 6))[0]
+        copies: dict[int, Inode] = {}
+
+        def copy(folder: Folder) -> Folder:
+            twin = Folder()
+            for name, node in folder.survivors(rng, rng.choice(styles)).items():
+                if isinstance(node, Folder):
+                    twin.names[name] = copy(node)
+                else:
+                    if id(node) not in copies:
+                        copies[id(node)] = node.crashed(rng, rng.choice(styles))
+                    twin.names[name] = copies[id(node)]
+            twin.durable = dict(twin.names)
+            return twin
+
+        return Image(copy(self.top))
+
+    def copy(self) -> Image:
+        """The same disk once more, with all that is not yet synced: what the death of a process leaves."""
+        copies: dict[int, Inode | Folder] = {}
+
+        def twin(node: Inode | Folder) -> Inode | Folder:
+            found = copies.get(id(node))
+            if found is None:
+                found = copies[id(node)] = node.copy() if isinstance(node, Inode) else Folder()
+                if isinstance(node, Folder) and isinstance(found, Folder):
+                    found.names = {name: twin(inner) for name, inner in node.names.items()}
+                    found.durable = {name: twin(inner) for name, inner in node.durable.items()}
+                    found.changes = [(name, new and twin(new), old) for name, new, old in node.changes]
+            return found
+
+        top = twin(self.top)
+        assert isinstance(top, Folder)
+        return Image(top)
+
+    # --- paths --------------------------------------------------------------------------------------------------------
+
+    def find(self, path: str) -> Inode | Folder | None:
+        node: Inode | Folder | None = self.top
+        for name in path.split("/"):
+            if name:
+                node = node.names.get(name) if isinstance(node, Folder) else None
+        return node
+
+    def folder(self, path: str) -> Folder:
+        node = self.find(path)
+        if not isinstance(node, Folder):
+            raise missing(path)
+        return node
+
+    def parent(self, path: str) -> tuple[Folder, str]:
+        above, _, name = path.rpartition("/")
+        return self.folder(above), name
+
+    def file(self, path: str) -> Inode:
+        node = self.find(path)
+        if not isinstance(node, Inode):
+            raise missing(path)
+        return node
+
+    def files(self, path: str = "") -> dict[str, Inode]:
+        """All files below a folder, by path."""
+        found: dict[str, Inode] = {}
+        for name, node in sorted(self.folder(path).names.items()):
+            if isinstance(node, Inode):
+                found[f"{path}/{name}"] = node
+            else:
+                found |= self.files(f"{path}/{name}")
+        return found
+
+    def size_bytes(self) -> int:
+        return sum(len(inode.data) for inode in self.files().values())
+
+
+def missing(path: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)

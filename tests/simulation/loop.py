@@ -1,0 +1,126 @@
+"""An event loop whose time is not the world's: a wait takes no time, and everything happens in the same order again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections import deque
+from collections.abc import Coroutine, Iterator
+from random import Random
+from typing import Any
+from unittest import mock
+
+from session_actor.persistence.disk_thread import DiskThread
+from session_actor.persistence.errors import StoreClosed
+
+LIMIT_S = 100_000.0
+
+
+class SimLoop(asyncio.BaseEventLoop):
+    """Runs what is ready; when nothing is, time goes on to the next timer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_s = 1000.0
+        self._selector = self
+        self.mistakes: list[Any] = []
+        self.set_exception_handler(lambda _, context: self.mistakes.append(context))
+
+    def time(self) -> float:
+        return self.now_s
+
+    def select(self, timeout: float | None) -> list[Any]:
+        if timeout is None or self.now_s > LIMIT_S:
+            raise AssertionError("nothing will ever happen any more: what is waited for hangs")
+        self.now_s += timeout
+        return []
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """Nobody sleeps who must be woken."""
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run to the end; an error that nobody was told of is an error here."""
+        result = self.run_until_complete(coroutine)
+        assert self.mistakes == []
+        return result
+
+
+class SimThread(DiskThread):
+    """Runs its jobs on the loop, one a turn, after a number of turns that `rng` chooses; without `rng` at once."""
+
+    __slots__ = ("_planned", "_queue", "_rng")
+
+    def __init__(self, name: str, loop: asyncio.AbstractEventLoop, rng: Random | None) -> None:
+        super().__init__(name, loop)
+        self._rng = rng
+        self._queue: deque[tuple[Any, Any]] = deque()
+        self._planned = False
+
+    def submit(self, job, done) -> None:
+        if self._ended:
+            raise StoreClosed("the store was closed meanwhile: open it again")
+        self._queue.append((job, done))
+        if self._rng is None:
+            self._work()
+        else:
+            self._plan()
+
+    def end(self) -> None:
+        self._ended = True
+        while self._queue:
+            self._work()
+
+    def _plan(self) -> None:
+        if self._queue and not self._planned:
+            self._planned = True
+            self._loop.call_soon(self._turn, self._rng.choice((0, 0, 1, 3, 10)))
+
+    def _turn(self, turns: int) -> None:
+        if turns and self._queue:
+            self._loop.call_soon(self._turn, turns - 1)
+            return
+        self._planned = False
+        if self._queue:
+            self._work()
+        self._plan()
+
+    def _work(self) -> None:
+        job, done = self._queue.popleft()
+        try:
+            result, error = job(), None
+        except BaseException as caught:  # noqa: BLE001  whatever it is belongs to the one who asked
+            result, error = None, caught
+        self._loop.call_soon(done, result, error)
+
+
+class WallClock:
+    """The system's clock, in microseconds since the epoch; it may be set back."""
+
+    def __init__(self, loop: SimLoop) -> None:
+        self.loop = loop
+        self.set_forward_s = 1_769_851_800.0
+
+    def time_ns(self) -> int:
+        return int((self.loop.now_s + self.set_forward_s) * 1_000_000_000)
+
+
+@contextlib.contextmanager
+def simulated(seed: int) -> Iterator[tuple[SimLoop, WallClock]]:
+    """A loop and a clock, and nothing in the store that depends on the world's time or chance."""
+    loop = SimLoop()
+    clock = WallClock(loop)
+    names = Random(seed)
+    modules = [module for name, module in sys.modules.items() if name.startswith("session_actor.persistence.")]
+    with contextlib.ExitStack() as stack:
+        for module in modules:
+            if hasattr(module, "perf_counter"):
+                stack.enter_context(mock.patch.object(module, "perf_counter", loop.time))
+        stack.enter_context(mock.patch("time.time_ns", clock.time_ns))
+        stack.enter_context(mock.patch("secrets.token_hex", lambda count: names.randbytes(count).hex()))
+        stack.enter_context(mock.patch("structlog.get_logger", lambda *_: mock.Mock()))
+        stack.callback(loop.close)
+        yield loop, clock

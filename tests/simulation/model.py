@@ -1,0 +1,74 @@
+"""The plain model of a store: all that was appended, in order, and how far it was acknowledged."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from session_actor.persistence import FileStore, SessionTombstoned, SessionUnknown
+
+from ..persistence.conformance_tools import said
+
+State = dict[str, tuple[str, ...]]
+"""The texts of every session that has any."""
+
+
+class Entry(NamedTuple):
+    """One record, or with `text` None the deletion of a session."""
+
+    session: str
+    text: str | None
+
+
+class Model:
+    """What a store was given since it was made; it holds a beginning of that, at least up to what it acknowledged."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.synced = 0
+        """So many entries survive a loss of power."""
+        self.written = 0
+        """So many entries survive the death of the process."""
+
+    def state(self, count: int | None = None) -> State:
+        found: dict[str, tuple[str, ...]] = {}
+        for session, text in self.entries[:count]:
+            if text is None:
+                found.pop(session, None)
+            else:
+                found[session] = (*found.get(session, ()), text)
+        return found
+
+    def kept(self, found: State, synced: int, appended: int) -> int | None:
+        """How many entries a store holds whose state is `found`; None: it is none that may be left."""
+        state = self.state(appended)
+        if state == found:
+            return appended
+        for count in range(synced, appended):
+            if self.state(count) == found:
+                return count
+        return None
+
+    def reopened(self, count: int) -> None:
+        """The store that goes on holds `count` entries, and says that all of them are synced."""
+        del self.entries[count:]
+        self.synced = self.written = count
+
+
+async def state_of(store: FileStore) -> State:
+    """All that an open store holds, as it lists and loads it."""
+    found: State = {}
+    async for info in store.sessions():
+        lease = await store.acquire(info.id, create=False)
+        found[info.id] = tuple(await said(store, lease))
+        assert found[info.id], f"{info.id} is listed and holds nothing"
+        assert lease.synced_seq == lease.appended_seq == info.seq
+        store.release(lease)
+    return found
+
+
+async def is_gone(store: FileStore, session: str) -> bool:
+    try:
+        await store.acquire(session, create=False)
+    except (SessionTombstoned, SessionUnknown):
+        return True
+    return False
