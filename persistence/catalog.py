@@ -21,6 +21,7 @@ from zlib import crc32
 
 import msgspec
 
+from .catalog_files import SCHEMA, CatalogFiles, forget_birth, put
 from .errors import CatalogCorrupt, StoreClosed, StoreVersionTooNew
 from .names import id_bytes
 from .storage import OsDisk
@@ -29,10 +30,14 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Generator, Iterable
 
+    from .catalog_files import FileRow
     from .storage import Disk
 
-VERSION: Final = 1
-"""The catalog's version (PRAGMA user_version): the one that is written, and the newest that is read."""
+VERSION: Final = 2
+"""The catalog's version (PRAGMA user_version): the one that is written, and the newest that is read.
+
+Version 1 has no tables of sealed files; they are added when it is opened.
+"""
 
 _SCHEMA: Final = (
     """CREATE TABLE journals (
@@ -43,8 +48,8 @@ _SCHEMA: Final = (
         session BLOB NOT NULL, birth TEXT NOT NULL, row_sum INTEGER NOT NULL, PRIMARY KEY (session, birth)
     ) WITHOUT ROWID""",
     """CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL, row_sum INTEGER NOT NULL) WITHOUT ROWID""",
-    f"PRAGMA user_version = {VERSION}",
 )
+_TABLES: Final = ("journals", "tombstones", "numbers")
 _COLUMNS: Final = "session, birth, created_us, journal, bytes, seq, sum, crc, row_sum"
 _FIRST_LIVE: Final = "first_live_segment"
 _DISK_ERRORS: Final = {
@@ -89,6 +94,8 @@ class Catalog:
         self._disk: Disk = OsDisk() if disk is None else disk
         self._connection: sqlite3.Connection | None = None
         self._mutex = threading.Lock()
+        self.files = CatalogFiles(str(path), self._reading, self._writing)
+        """The sealed journal files."""
 
     def open(self, *, create: bool) -> None:
         """Open the file. `create`: make it when it is missing or empty; otherwise that is damage.
@@ -151,15 +158,25 @@ class Catalog:
         """Whether `session` was deleted and has had no journal since."""
         return bool(self.dead_births(session)) and self.get(session) is None
 
-    def commit_cut(self, rows: Iterable[CatalogRow], dead: Iterable[tuple[str, str]], first_live_segment: int) -> None:
+    def commit_cut(
+        self,
+        rows: Iterable[CatalogRow],
+        dead: Iterable[tuple[str, str]],
+        first_live_segment: int,
+        sealed: Iterable[FileRow] = (),
+    ) -> None:
         """Record a cut in one transaction; it is on the disk when this returns.
 
         `rows`: the new state of each journal that grew. `dead`: (session, birth) of what was deleted: such a birth
-        loses its row and never gets one again. `first_live_segment`: the oldest segment that is still needed.
+        loses its rows and never gets one again. `first_live_segment`: the oldest segment that is still needed.
+        `sealed`: journal files that were sealed.
         """
         with self._writing() as connection:
             for row in rows:
                 _upsert(connection, row)
+            for file in sealed:
+                if not _is_dead(connection, id_bytes(file.session), file.birth):
+                    put(connection, file)
             for session, birth in dead:
                 _bury(connection, id_bytes(session), birth)
             _set_number(connection, _FIRST_LIVE, first_live_segment)
@@ -201,9 +218,11 @@ class Catalog:
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
         if create and version == 0 and tables == 0:
             with _transaction(connection):
-                for statement in _SCHEMA:
-                    connection.execute(statement)
+                _extend(connection, (*_SCHEMA, *SCHEMA))
                 _set_number(connection, _FIRST_LIVE, 1)
+        elif version == 1 and _has_tables(connection):
+            with _transaction(connection):
+                _extend(connection, SCHEMA)
         elif version != VERSION:
             raise CatalogCorrupt(str(self._path), "it holds no catalog")
 
@@ -259,9 +278,27 @@ def _transaction(connection: sqlite3.Connection) -> Generator[None]:
         raise
 
 
+def _extend(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
+    """Make tables, and with them this version of the catalog."""
+    for statement in statements:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    """Whether the tables of version 1 are there."""
+    found = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    return found.issuperset(_TABLES)
+
+
+def _is_dead(connection: sqlite3.Connection, session: bytes, birth: str) -> bool:
+    query = "SELECT 1 FROM tombstones WHERE session = ? AND birth = ?"
+    return connection.execute(query, (session, birth)).fetchone() is not None
+
+
 def _upsert(connection: sqlite3.Connection, row: CatalogRow) -> None:
     stored = (id_bytes(row.session), row.birth, row.created_us, row.journal, row.bytes, row.seq, row.sum, row.crc)
-    if connection.execute("SELECT 1 FROM tombstones WHERE session = ? AND birth = ?", stored[:2]).fetchone() is None:
+    if not _is_dead(connection, stored[0], row.birth):
         connection.execute(
             f"INSERT OR REPLACE INTO journals ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
             (*stored, _row_sum(*stored)),
@@ -270,6 +307,7 @@ def _upsert(connection: sqlite3.Connection, row: CatalogRow) -> None:
 
 def _bury(connection: sqlite3.Connection, session: bytes, birth: str) -> None:
     connection.execute("DELETE FROM journals WHERE session = ? AND birth = ?", (session, birth))
+    forget_birth(connection, session, birth)
     connection.execute(
         "INSERT OR REPLACE INTO tombstones (session, birth, row_sum) VALUES (?, ?, ?)",
         (session, birth, _row_sum(session, birth)),

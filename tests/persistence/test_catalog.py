@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session_actor.persistence.catalog import Catalog, CatalogRow
+from session_actor.persistence.catalog import VERSION, Catalog, CatalogRow
 from session_actor.persistence.errors import CatalogCorrupt, StoreClosed, StoreVersionTooNew
 
 BIRTH, LATER = "5e0f5e0f5e0f5e0f", "6a6a6a6a6a6a6a6a"
@@ -191,10 +191,10 @@ def test_another_database_is_not_made_into_a_catalog(path):
 def test_a_newer_catalog_is_refused_by_name_and_stays_untouched(catalog, path):
     catalog.close()
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(StoreVersionTooNew, match="catalog version 2"):
+    with pytest.raises(StoreVersionTooNew, match=f"catalog version {VERSION + 1}"):
         Catalog(path).open(create=False)
     assert path.read_bytes() == before
 

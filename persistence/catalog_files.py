@@ -1,0 +1,193 @@
+"""The catalog's tables of sealed journal files, and of how far a session's old records were pruned.
+
+A sealed file is never changed again. Its row tells which records and frames it holds, so that the file of a frame is
+found by one look into an index. A row that is `dropped` is of a file that was pruned and may still be there: it counts
+for nothing, and is forgotten when the file is surely gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
+
+import msgspec
+
+from .errors import CatalogCorrupt
+from .header import RecordRef
+from .names import id_bytes
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
+
+    Connected = Callable[[], AbstractContextManager[sqlite3.Connection]]
+
+SCHEMA: Final = (
+    """CREATE TABLE files (
+        session BLOB NOT NULL, birth TEXT NOT NULL, number INTEGER NOT NULL, first_seq INTEGER NOT NULL,
+        last_seq INTEGER NOT NULL, first_frame INTEGER NOT NULL, last_frame INTEGER NOT NULL, bytes INTEGER NOT NULL,
+        index_offset INTEGER NOT NULL, sum TEXT NOT NULL, crc INTEGER NOT NULL, dropped INTEGER NOT NULL,
+        row_sum INTEGER NOT NULL, PRIMARY KEY (session, birth, number)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX files_by_frame ON files (session, birth, last_frame)",
+    """CREATE TABLE bases (
+        session BLOB NOT NULL, birth TEXT NOT NULL, seq INTEGER NOT NULL, sum TEXT NOT NULL, row_sum INTEGER NOT NULL,
+        PRIMARY KEY (session, birth)
+    ) WITHOUT ROWID""",
+)
+NO_INDEX: Final = -1
+"""`last_frame` of a file whose frames are not known, because it was damaged when it was sealed."""
+_COLUMNS: Final = (
+    "session, birth, number, first_seq, last_seq, first_frame, last_frame, bytes, index_offset, sum, crc, dropped"
+)
+
+
+class FileRow(msgspec.Struct, frozen=True):
+    """What the catalog knows of one sealed journal file."""
+
+    session: str
+    birth: str
+    number: int
+    first_seq: int
+    last_seq: int
+    first_frame: int
+    """The lowest id of the frames that its records add; 0: they add none."""
+    last_frame: int
+    """The highest id; 0: none; `NO_INDEX`: not known."""
+    bytes: int
+    """Length of the file, its index included."""
+    index_offset: int
+    """Where its last line, the index, begins; equal to `bytes` when it has none."""
+    sum: str
+    """Sum of the last record."""
+    crc: int
+    """CRC-32 of the whole file."""
+
+
+class CatalogFiles:
+    """The tables `files` and `bases`; errors as in `Catalog`."""
+
+    def __init__(self, path: str, reading: Connected, writing: Connected) -> None:
+        """`path`: of the catalog. `reading`, `writing`: give its connection, for `writing` in a transaction."""
+        self._path = path
+        self._reading = reading
+        self._writing = writing
+
+    def of(self, session: str, birth: str, *, after_seq: int = 0) -> list[FileRow]:
+        """The sealed files that hold a record behind `after_seq`, in order."""
+        return self._select(session, birth, "last_seq > ? AND dropped = 0 ORDER BY number", after_seq)
+
+    def newest(self, session: str, birth: str) -> FileRow | None:
+        """The newest sealed file."""
+        found = self._select(session, birth, "number > ? ORDER BY number DESC LIMIT 1", 0)
+        return found[0] if found else None
+
+    def with_frame(self, session: str, birth: str, frame: int) -> FileRow | None:
+        """The sealed file that may add `frame`."""
+        condition = "last_frame >= ? AND dropped = 0 ORDER BY last_frame LIMIT 1"
+        return next((row for row in self._select(session, birth, condition, frame) if row.first_frame <= frame), None)
+
+    def newest_frame(self, session: str, birth: str) -> int:
+        """The highest id of a frame in a sealed file; 0: there is none."""
+        found = self._select(session, birth, "last_frame > ? ORDER BY last_frame DESC LIMIT 1", 0)
+        return found[0].last_frame if found else 0
+
+    def without_index(self, session: str, birth: str) -> list[FileRow]:
+        """The sealed files whose frames are not known."""
+        return self._select(session, birth, "last_frame = ? AND dropped = 0 ORDER BY number", NO_INDEX)
+
+    def numbers(self, session: str, birth: str, *, dropped: bool = False) -> list[int]:
+        """Numbers of all sealed files that may be there; `dropped`: of those alone that were pruned."""
+        condition = " AND dropped = 1" if dropped else ""
+        query = f"SELECT number FROM files WHERE session = ? AND birth = ?{condition} ORDER BY number"  # noqa: S608
+        with self._reading() as connection:
+            return [int(number) for (number,) in connection.execute(query, (id_bytes(session), birth))]
+
+    def sizes(self, first: str, last: str) -> dict[tuple[str, str], int]:
+        """Of each session from `first` to `last`, and its birth, the bytes of its sealed files."""
+        query = (
+            "SELECT session, birth, sum(bytes) FROM files WHERE session >= ? AND session <= ? AND dropped = 0"
+            " GROUP BY session, birth"
+        )
+        with self._reading() as connection:
+            found = connection.execute(query, (id_bytes(first), id_bytes(last))).fetchall()
+        return {(session.decode("utf-8", "surrogatepass"), birth): int(size) for session, birth, size in found}
+
+    def base(self, session: str, birth: str) -> RecordRef:
+        """The record up to which some records were pruned; number 0: none were."""
+        query = "SELECT session, birth, seq, sum, row_sum FROM bases WHERE session = ? AND birth = ?"
+        with self._reading() as connection:
+            found = connection.execute(query, (id_bytes(session), birth)).fetchone()
+        if found is None:
+            return RecordRef()
+        if _row_sum(*found[:-1]) != found[-1]:
+            raise CatalogCorrupt(self._path, "a base fails its sum")
+        return RecordRef(int(found[2]), str(found[3]))
+
+    def drop(
+        self, session: str, birth: str, rows: Iterable[FileRow], *, forgotten: Iterable[int], base: RecordRef
+    ) -> None:
+        """Let sealed files of a session count no more, in one transaction.
+
+        `forgotten`: numbers of files that were dropped before and are surely gone. `base`: see there.
+        """
+        key = id_bytes(session), birth
+        with self._writing() as connection:
+            connection.executemany(
+                "DELETE FROM files WHERE session = ? AND birth = ? AND number = ? AND dropped = 1",
+                [(*key, number) for number in forgotten],
+            )
+            for row in rows:
+                put(connection, row, dropped=True)
+            put_base(connection, session, birth, base)
+
+    def check(self) -> None:
+        """Read all rows once. Raises `CatalogCorrupt` for the first damage found."""
+        with self._reading() as connection:
+            for found in connection.execute(f"SELECT {_COLUMNS}, row_sum FROM files"):  # noqa: S608 - a constant
+                self._row(found)
+            for *fields, row_sum in connection.execute("SELECT session, birth, seq, sum, row_sum FROM bases"):
+                if _row_sum(*fields) != row_sum:
+                    raise CatalogCorrupt(self._path, "a base fails its sum")
+
+    def _select(self, session: str, birth: str, condition: str, argument: int) -> list[FileRow]:
+        query = f"SELECT {_COLUMNS}, row_sum FROM files WHERE session = ? AND birth = ? AND {condition}"  # noqa: S608
+        with self._reading() as connection:
+            found = connection.execute(query, (id_bytes(session), birth, argument)).fetchall()
+        return [self._row(row) for row in found]
+
+    def _row(self, found: tuple[Any, ...]) -> FileRow:
+        if _row_sum(*found[:-1]) != found[-1]:
+            raise CatalogCorrupt(self._path, "a row of a sealed file fails its sum")
+        return FileRow(found[0].decode("utf-8", "surrogatepass"), *found[1:-2])
+
+
+def put(connection: sqlite3.Connection, row: FileRow, *, dropped: bool = False) -> None:
+    """Write a row in place of the one with its number."""
+    session, *fields = msgspec.structs.astuple(row)
+    stored = (id_bytes(session), *fields, int(dropped))
+    connection.execute(
+        f"INSERT OR REPLACE INTO files ({_COLUMNS}, row_sum) VALUES ({', '.join('?' * 13)})",  # noqa: S608 - constants
+        (*stored, _row_sum(*stored)),
+    )
+
+
+def put_base(connection: sqlite3.Connection, session: str, birth: str, base: RecordRef) -> None:
+    """Note up to which record some were pruned."""
+    stored = (id_bytes(session), birth, base.seq, base.sum)
+    connection.execute(
+        "INSERT OR REPLACE INTO bases (session, birth, seq, sum, row_sum) VALUES (?, ?, ?, ?, ?)",
+        (*stored, _row_sum(*stored)),
+    )
+
+
+def forget_birth(connection: sqlite3.Connection, session: bytes, birth: str) -> None:
+    """Remove all that is noted of a birth that was deleted."""
+    for table in ("files", "bases"):
+        connection.execute(f"DELETE FROM {table} WHERE session = ? AND birth = ?", (session, birth))  # noqa: S608
+
+
+def _row_sum(*fields: object) -> int:
+    """CRC-32 of a row's fields and of their types, which SQLite does not keep either."""
+    return crc32(msgspec.json.encode(fields))
