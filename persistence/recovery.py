@@ -89,6 +89,7 @@ class LogRecovery:
             for index, scan in enumerate(kept):
                 if not is_proven(kept, index):
                     await self._thread.run(partial(self._make_durable, scan))
+            await self._thread.run(lambda: self._disk.sync_dir(self._log.folder))
         for scan in kept:
             await self._index(scan)
         await self._note_ends()
