@@ -73,7 +73,7 @@ async def test_a_copy_of_a_running_store_during_which_the_catalog_did_not_change
     async with opened(store):
         counts = dict.fromkeys(SESSIONS, 0)
         pushers = [asyncio.ensure_future(push(session, counts)) for session in SESSIONS]
-        for number in range(60):
+        for number in range(25):
             await asyncio.sleep(0.002)
             synced = {session: count - 1 for session, count in counts.items()}
             copy = tmp_path / f"copy-{number}"
@@ -83,7 +83,7 @@ async def test_a_copy_of_a_running_store_during_which_the_catalog_did_not_change
             shutil.rmtree(copy)
         stopped.set()
         await asyncio.gather(*pushers)
-    assert good > 5
+    assert good > 2
 
 
 async def check(copy: Path, synced: dict[str, int]) -> None:
