@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from .batch import Backlog
 from .catalog import Catalog
 from .cutter import Cutter
-from .errors import StoreClosed
+from .errors import StoreClosed, StoreLocked
 from .layout import Layout
 from .loader import Loader
 from .log import Log
@@ -111,6 +111,7 @@ class Engine:
             trouble=self.trouble,
             writer=self.writer,
             interval_s=interval_s,
+            guard=self._guard,
             on_sealed=self.cutter.wake,
         )
 
@@ -122,7 +123,14 @@ class Engine:
         await self.read_thread.run(lambda: self.layout.open_catalog(self._disk, self.catalog))
         await self.read_thread.run(self.catalog.check)
         first_live = await self.read_thread.run(self.catalog.first_live_segment)
-        recovery = LogRecovery(self._disk, self.log, self.layout.aside, self.read_thread, self._has_journal)
+        recovery = LogRecovery(
+            self._disk,
+            self.log,
+            self.layout.aside,
+            thread=self.read_thread,
+            known=self._has_journal,
+            buried=self._is_buried,
+        )
         recovered = await recovery.run(first_live)
         for log in recovered.dead:
             await self.cutter.forget(log)
@@ -148,6 +156,9 @@ class Engine:
         row = self.catalog.get(session)
         return row is not None and row.birth == birth
 
+    def _is_buried(self, session: str, birth: str) -> bool:
+        return birth in self.catalog.dead_births(session)
+
     def _attach(self, logs: list[SessionLog]) -> None:
         """Tell sessions in the log what the catalog has of them. Blocks."""
         for log in logs:
@@ -163,6 +174,17 @@ class Engine:
         if current is not None and current.file is not None and current.marked == current.written:
             await self._sync_thread.run(current.file.sync)
 
+    def _guard(self) -> None:
+        """Make sure that the directory is this process's alone, also if its LOCK was removed underneath. Blocks.
+
+        Raises `StoreLocked` when it is another's now, or was meanwhile; OSError when it is away.
+        """
+        if not self.lock.renew():
+            names = self._disk.list(self.layout.root)
+            if "FORMAT" not in names or not self.log.is_whole():
+                why = "its LOCK was removed, and it is not as this process left it; close it and open it again"
+                raise StoreLocked(self.layout.root, None, why)
+
     async def free_reserve(self) -> None:
         """Closing may need the room that is held back for a full disk."""
         if self.log.current is not None:
@@ -175,15 +197,18 @@ class Engine:
         Whoever still waits for a record gets `NotDurable`.
         """
         self.abandon()
-        closed = StoreClosed("the store was closed before that")
-        self.writer.waiters.fail(self.writer.not_durable("written", closed))
-        self.syncer.waiters.fail(self.writer.not_durable("synced", closed))
+        self.fail_waiters(StoreClosed("the store was closed before that"))
         for thread in (self._write_thread, self._sync_thread, self._cut_thread, self.read_thread):
             thread.end()
         with contextlib.suppress(OSError):
-            self.log.close()
+            self.log.close(lost=self.trouble.lost is not None)
         self.catalog.close()
         self.lock.release()
+
+    def fail_waiters(self, error: BaseException) -> None:
+        """Tell whoever waits for a record that it will not be there."""
+        self.writer.waiters.fail(self.writer.not_durable("written", error))
+        self.syncer.waiters.fail(self.writer.not_durable("synced", error))
 
     def abandon(self) -> None:
         """In a forked child: write nothing, and leave files and lock to the parent."""

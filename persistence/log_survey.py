@@ -5,7 +5,6 @@ Every segment is read twice, one at a time: to judge which bytes count, and to f
 
 from __future__ import annotations
 
-import errno
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .chain import chain_of, judge, limits_of, number_of
@@ -13,6 +12,7 @@ from .errors import LineDamaged
 from .log import SCRATCH_NAMES, SEGMENT_NAME
 from .record import decode_record
 from .scan import CHUNK_BYTES, TOMBSTONE, Damage, SegmentScan, read_owner
+from .segment_file import MAX_SEGMENT_BYTES, read_segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from .record import Record
     from .storage import Disk
 
-MAX_SEGMENT_BYTES: Final = 512 * 1024 * 1024
-"""No segment is larger: it would be read whole."""
-NOT_REGULAR: Final = frozenset({errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR, errno.EMLINK})
-"""What opening something else than a plain file fails with."""
 _NO_LIMIT: Final = 1 << 62
 
 Owner = tuple[str, str]
@@ -121,20 +117,10 @@ class LogSurvey:
 
     def _bytes(self, number: int, limit: int = MAX_SEGMENT_BYTES) -> bytes:
         """The bytes of a segment, at most `limit`; none, and a reason in `unreadable`, when it cannot be read."""
-        try:
-            file = self._disk.open(self.path(number))
-        except OSError as error:
-            if error.errno not in NOT_REGULAR:
-                raise
-            self.unreadable[number] = "it is not a plain file"
-            return b""
-        try:
-            if file.size() > MAX_SEGMENT_BYTES:
-                self.unreadable[number] = f"it is larger than any segment ({file.size()} bytes)"
-                return b""
-            return file.read(0, min(limit, file.size()))
-        finally:
-            file.close()
+        data, why = read_segment(self._disk, self.path(number), limit)
+        if why:
+            self.unreadable[number] = why
+        return data
 
     def _scan(self, number: int, limit: int) -> SegmentScan:
         scan = SegmentScan(self.path(number), number, self._bytes(number))

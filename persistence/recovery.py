@@ -19,6 +19,7 @@ from .log import SCRATCH_NAMES, SEGMENT_NAME
 from .record import decode_record
 from .scan import TOMBSTONE, Damage, SegmentScan, read_owner
 from .segment import Segment
+from .segment_file import read_segment
 from .session_log import SessionLog
 from .store import TornTail
 
@@ -52,16 +53,19 @@ class Recovered:
 class LogRecovery:
     """Reads the segments of a log into `log`, which must be new."""
 
-    def __init__(self, disk: Disk, log: Log, aside: str, thread: DiskThread, known: Known) -> None:
+    def __init__(self, disk: Disk, log: Log, aside: str, *, thread: DiskThread, known: Known, buried: Known) -> None:
         """`aside`: folder for what is torn off. `thread`: where the disk is read.
 
-        `known(session, birth)`: whether there is a journal of that birth; called in the thread.
+        `known(session, birth)`: whether there is a journal of that birth; `buried(session, birth)`: whether the catalog
+        has it as deleted; called in the thread.
         """
         self._disk = disk
         self._log = log
         self._aside = aside
         self._thread = thread
         self._known = known
+        self._is_buried = buried
+        self._buried: set[SessionLog] = set()
         self._owners: dict[bytes, tuple[str, str]] = {}
         self._births: dict[tuple[str, str], SessionLog] = {}
         self._damage: list[tuple[int, Damage]] = []
@@ -93,6 +97,7 @@ class LogRecovery:
         for scan in kept:
             await self._index(scan)
         await self._note_ends()
+        await self._bury()
         self._log.next_number = max([first_live - 1, *numbers]) + 1
         if kept:
             self._log.tail = SegmentRef(number_of(kept[-1].path), kept[-1].end)
@@ -130,11 +135,10 @@ class LogRecovery:
 
     def _read(self, number: int) -> SegmentScan:
         path = self._log.path(number)
-        file = self._disk.open(path)
-        try:
-            return SegmentScan(path, number, file.read(0, file.size()))
-        finally:
-            file.close()
+        data, why = read_segment(self._disk, path)
+        if why:
+            self._damage.append((number, Damage(path, 0, None)))
+        return SegmentScan(path, number, data)
 
     def _chain(self, scans: list[SegmentScan], first_live: int) -> tuple[list[SegmentScan], list[int]]:
         """The segments that count, oldest first, and up to where each."""
@@ -227,11 +231,24 @@ class LogRecovery:
         self._oldest.clear()
         self._newest.clear()
 
+    async def _bury(self) -> None:
+        """Void the records of births that the catalog has as deleted, though no tombstone is in the log."""
+        births = [log for log in self._births.values() if not log.dead]
+        for first in range(0, len(births), _TURN_SESSIONS):
+            self._buried.update(
+                await self._thread.run(partial(self._of_buried, births[first : first + _TURN_SESSIONS]))
+            )
+        for log in self._buried:
+            log.dead = True
+
+    def _of_buried(self, logs: list[SessionLog]) -> list[SessionLog]:
+        return [log for log in logs if self._is_buried(log.session, log.birth)]
+
     def _newest_births(self) -> dict[str, SessionLog]:
         """Of each session the birth that lives; a deleted one when there is no other."""
         newest: dict[str, SessionLog] = {}
         for (session, _), log in self._births.items():
-            if log.dead:
+            if log.dead and log not in self._buried:
                 self._found.dead.append(log)
             if session not in newest or newest[session].dead:
                 newest[session] = log
@@ -254,7 +271,7 @@ class LogRecovery:
 
     async def _owner(self, owner: tuple[str, str]) -> SessionLog | None:
         """The session of a damaged line; None when no such birth is known, so that the name itself may be damaged."""
-        if owner not in self._births and await self._thread.run(partial(self._known, *owner)):
+        if owner not in self._births and await self._thread.run(lambda: self._known(*owner) or self._is_buried(*owner)):
             self._births[owner] = SessionLog(*owner)
         return self._births.get(owner)
 
