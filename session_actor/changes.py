@@ -70,7 +70,7 @@ class Changes:
         A session that is not loaded is started by it. Raises what the command's method raises.
         """
         cell = self._cell
-        if timeout_s != _TIMEOUT_S:
+        if timeout_s is not _TIMEOUT_S:
             check_seconds("timeout_s", timeout_s, optional=True)
         try:
             reply: Any = cell.ref.dispatch(command, timeout_s)

@@ -25,6 +25,8 @@ Kept = TypeVar("Kept", bound=msgspec.Struct)
 Value = TypeVar("Value")
 Rule: TypeAlias = Callable[[object], Value]
 
+_LIST: Final[Any] = list
+_TUPLE: Final[Any] = tuple
 _LISTS: Final = (list, tuple)
 _INT_LIMIT: Final = 2**63
 _ROLES: Final = frozenset({"user", "assistant", "tool", "system"})
@@ -63,14 +65,16 @@ def text(value: object) -> str:
 
 def texts(value: object) -> tuple[str, ...]:
     """Strs, from a list or a tuple of them."""
-    if type(value) in _LISTS:
-        kept: tuple[Any, ...] = tuple(value)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-        for item in kept:
-            if type(item) is not str:
-                break
-        else:  # plainly right, as nearly always: no call for each of them
-            return kept
     return _each(text, value)
+
+
+def given_texts(value: Any, where: str) -> tuple[str, ...]:
+    """`checked(texts, value, where)`; what is plainly right, as nearly always, is looked at without a call for each."""
+    kept: tuple[Any, ...] = value if type(value) is _TUPLE else tuple(value) if type(value) is _LIST else (None,)
+    for item in kept:
+        if type(item) is not str:
+            return checked(texts, value, where)
+    return kept
 
 
 def flag(value: object) -> bool:

@@ -26,21 +26,19 @@ from .commands import (
     RenameCheckpoint,
 )
 from .errors import BranchUnknown, ForkUnfinished, HeadMoved, InvalidArgument, SessionEnded
-from .events import AnyEvent, Pushed
 from .fingerprint import fingerprint
-from .grow import BLOCK, place_on
 from .keys import Repeat, reply_of
 from .names import check_name
-from .weight import SMALL, SURELY_FITS, check_size, weight_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from .events import AnyEvent
     from .state import State
 
 __all__ = ["COMMANDS", "Decision", "Repeat", "decide"]
 
-Decision: TypeAlias = tuple[AnyEvent, int] | Repeat
+Decision: TypeAlias = "tuple[AnyEvent, int] | Repeat"
 """The record and its rough size in bytes; or that there is nothing to do."""
 
 
@@ -69,15 +67,7 @@ def decide(state: State, command: Command) -> Decision:
         decider = _DECIDERS[type(command)]
     except KeyError:
         raise TypeError(f"{type(command).__name__} is not a command of a session") from None
-    event = decider(state, command, head)
-    if type(event) is Pushed:
-        if not event.id & BLOCK or event.parent != event.id - 1:
-            event = _keyframe(state, event)
-        weight = weight_of(event)
-        if weight > SURELY_FITS:
-            check_size(event)
-        return event, weight
-    return event if type(event) is Repeat else (event, SMALL)
+    return decider(state, command, head)
 
 
 def _head_on(state: State, branch: str) -> int | None:
@@ -88,12 +78,6 @@ def _head_on(state: State, branch: str) -> int | None:
     if head is not None:
         state.table.get(head)  # a cold one is read now: what follows finds it in memory
     return head
-
-
-def _keyframe(state: State, event: Pushed) -> Pushed:
-    """The event with what its frame inherits, so that it can be read without the records before."""
-    parent = None if event.parent is None else state.table.get(event.parent)
-    return event if parent is None else msgspec.structs.replace(event, place=place_on(parent))
 
 
 def _decide_once(state: State, command: Command, key: str) -> Decision:
@@ -117,7 +101,7 @@ def _check_head(expected: object, head: int | None) -> None:
         raise HeadMoved(expected, head)
 
 
-_DECIDERS: Final[Mapping[type[Command], Callable[[State, Any, int | None], AnyEvent | Repeat]]] = {
+_DECIDERS: Final[Mapping[type[Command], Callable[[State, Any, int | None], Decision]]] = {
     Push: pushes.push,
     AddUser: pushes.add_user,
     AddAssistant: pushes.add_assistant,

@@ -18,6 +18,7 @@ from .events import Checkpointed, Ended, Moved, NameDeleted, Popped, Renamed
 from .frames import Frame
 from .names import check_name
 from .plain import is_a, plain_str, shown
+from .weight import SMALL
 
 if TYPE_CHECKING:
     from .commands import (
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
         RenameCheckpoint,
         Unit,
     )
+    from .decide import Decision
     from .state import State
 
 _FRAME: Final = "frame"
 _UNITS: Final[tuple[Unit, ...]] = (_FRAME, "step", "exchange")
 
 
-def pop(state: State, command: Pop, head: int | None) -> Popped:
+def pop(state: State, command: Pop, head: int | None) -> Decision:
     """The head goes down by frames, steps or exchanges; walks only what it pops."""
     n, unit = command.n, command.unit
     if type(n) is not int:
@@ -48,16 +50,31 @@ def pop(state: State, command: Pop, head: int | None) -> Popped:
         frames = state.table.frames
         to, popped = head, 0
         while to is not None and popped < n:
-            to = frames[to].parent  # type: ignore[union-attr]  # frames on a stack are there
+            frame = frames[to]
+            if frame is None:
+                return _cold_pop(state, command, head, n)
+            to = frame.parent
             popped += 1
-        return Popped(head, to, popped, command.on)
+        if to is not None and frames[to] is None:
+            state.table.get(to)
+        return Popped(head, to, popped, command.on), SMALL
     to = head
     for _ in range(n):
         start = _start(state, to, unit)
         if start is None:
             break
         to = start.parent
-    return Popped(head, to, _depth(state, head) - _depth(state, to), command.on)
+    popped = _depth(state, head) - _depth(state, to)
+    return _cold_pop(state, command, head, popped) if popped else (Popped(head, to, 0, command.on), SMALL)
+
+
+def _cold_pop(state: State, command: Pop, head: int | None, n: int) -> Decision:
+    """The pop of `n` frames, some of which may be cold: they are read, and so is the one below, the new head."""
+    popped = state.table.path(head, n)
+    to = popped[-1].parent
+    if to is not None:
+        state.table.get(to)
+    return Popped(head, to, len(popped), command.on), SMALL
 
 
 def _checked_unit(unit: object) -> Unit:
@@ -69,19 +86,19 @@ def _checked_unit(unit: object) -> Unit:
 
 def _start(state: State, head: int | None, unit: str) -> Frame | None:
     """The frame with which the newest step or exchange of a stack begins."""
-    top = None if head is None else state.table.frames[head]
+    top = None if head is None else state.table.get(head)
     if top is None:
         return None
     start = top.step if unit == "step" else top.exchange
-    return None if start is None else state.table.frames[start]
+    return None if start is None else state.table.get(start)
 
 
 def _depth(state: State, head: int | None) -> int:
-    frame = None if head is None else state.table.frames[head]
+    frame = None if head is None else state.table.get(head)
     return 0 if frame is None else frame.depth
 
 
-def goto(state: State, command: Goto, _head: int | None) -> Moved:
+def goto(state: State, command: Goto, _head: int | None) -> Decision:
     """The session's head goes to a branch (and is attached) or to a frame or checkpoint (and is not)."""
     if command.on is not None:
         raise InvalidArgument("goto", "is for the session; a handle of one branch stays on it (fork makes another)")
@@ -90,45 +107,45 @@ def goto(state: State, command: Goto, _head: int | None) -> Moved:
         if type(target) is not str and is_a(target, str):
             target = plain_str(target)
         if type(target) is str and target in state.branches:
-            return Moved(state.branches[target], target)
-    return Moved(frame_of(state, target), None)
+            return Moved(_read(state, state.branches[target]), target), SMALL
+    return Moved(frame_of(state, target), None), SMALL
 
 
-def checkpoint(state: State, command: Checkpoint, head: int | None) -> Checkpointed:
+def checkpoint(state: State, command: Checkpoint, head: int | None) -> Decision:
     """A frame gets a name."""
     frame = head if command.frame is None else frame_of(state, command.frame)
     name = check_new_name(state, command.name, "name")
     if frame is None:
         raise EmptyStack("checkpoint")
-    return Checkpointed(name, frame)
+    return Checkpointed(name, frame), SMALL
 
 
-def rename_branch(state: State, command: RenameBranch, _head: int | None) -> Renamed:
+def rename_branch(state: State, command: RenameBranch, _head: int | None) -> Decision:
     """A branch gets another name."""
-    return Renamed(_branch(state, command.name), check_new_name(state, command.new, "new"))
+    return Renamed(_branch(state, command.name), check_new_name(state, command.new, "new")), SMALL
 
 
-def rename_checkpoint(state: State, command: RenameCheckpoint, _head: int | None) -> Renamed:
+def rename_checkpoint(state: State, command: RenameCheckpoint, _head: int | None) -> Decision:
     """A checkpoint gets another name."""
-    return Renamed(_checkpoint(state, command.name), check_new_name(state, command.new, "new"))
+    return Renamed(_checkpoint(state, command.name), check_new_name(state, command.new, "new")), SMALL
 
 
-def delete_branch(state: State, command: DeleteBranch, _head: int | None) -> NameDeleted:
+def delete_branch(state: State, command: DeleteBranch, _head: int | None) -> Decision:
     """A branch is forgotten, unless the session is on it."""
     name = _branch(state, command.name)
     if name == state.attached:
         raise BranchAttached(name)
-    return NameDeleted(name)
+    return NameDeleted(name), SMALL
 
 
-def delete_checkpoint(state: State, command: DeleteCheckpoint, _head: int | None) -> NameDeleted:
+def delete_checkpoint(state: State, command: DeleteCheckpoint, _head: int | None) -> Decision:
     """A checkpoint is forgotten."""
-    return NameDeleted(_checkpoint(state, command.name))
+    return NameDeleted(_checkpoint(state, command.name)), SMALL
 
 
-def end(_state: State, command: End, _head: int | None) -> Ended:
+def end(_state: State, command: End, _head: int | None) -> Decision:
     """The session ends."""
-    return Ended(check_name(command.reason, "reason"))
+    return Ended(check_name(command.reason, "reason")), SMALL
 
 
 def frame_of(state: State, target: object) -> int | None:
@@ -140,9 +157,9 @@ def frame_of(state: State, target: object) -> int | None:
     if is_a(target, str):
         name = plain_str(target)
         if name in state.branches:
-            return state.branches[name]
+            return _read(state, state.branches[name])
         if name in state.checkpoints:
-            return state.checkpoints[name]
+            return _read(state, state.checkpoints[name])
         raise NameUnknown(name)
     if type(target) is Frame:
         frame = state.table.get(target.id) if type(target.id) is int else None
@@ -150,6 +167,13 @@ def frame_of(state: State, target: object) -> int | None:
             raise FrameUnknown(target.id, "the frame given is not one of this session")
         return frame.id
     raise InvalidArgument("frame", f"must be a frame, its id, or a name, got {type(target).__name__}")
+
+
+def _read(state: State, frame_id: int | None) -> int | None:
+    """The id itself; the frame is read if it is cold."""
+    if frame_id is not None and state.table.frames[frame_id] is None:
+        state.table.get(frame_id)
+    return frame_id
 
 
 def _same(ours: Frame, given: Frame) -> bool:

@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING, Final
 from . import content
 from .blocks import Text, ToolResult
 from .calls import find_call, results_in, show
-from .content import checked
+from .content import checked, given_texts
 from .errors import CallAlreadyAnswered, EmptyStack
 from .events import Branched, Pushed
 from .frames import Hold, Instructions, Turn
+from .grow import BLOCK, place_on
 from .keys import Repeat
 from .moves import check_new_name, frame_of
 from .names import branch_name, check_name
 from .results import bind_results
+from .weight import SMALL, SURELY_FITS, check_size, weight_of
 
 if TYPE_CHECKING:
     from .commands import AddAssistant, AddToolResult, AddUser, Configure, Fork, HoldCall, Push
+    from .decide import Decision
+    from .events import Place
     from .state import State
 
 
-def push(state: State, command: Push, head: int | None) -> Pushed:
+def push(state: State, command: Push, head: int | None) -> Decision:
     """A frame on top of the head."""
     if state.attached is None:
         return _given(state, command, head, command.on, _branch_when_detached(state, command.on))
@@ -36,29 +40,45 @@ def _given(  # noqa: PLR0917 - by place, because this is the hot path
     new_branch: str | None = None,
     attach: bool = True,  # noqa: FBT001, FBT002 - the same
     forked_from: int | None = None,
-) -> Pushed:
+) -> Decision:
     """What push and fork have in common. What is plainly right is not checked by a call: this is the hot path."""
     user_input, assistant_output, turns = command.user_input, command.assistant_output, command.turns
     assumptions, decisions, pinned = command.assumptions, command.decisions, command.pinned
-    return Pushed(
-        state.next_id,
+    if type(user_input) is not str:
+        user_input = checked(content.text, user_input, "user_input")
+    if type(assistant_output) is not str:
+        assistant_output = checked(content.text, assistant_output, "assistant_output")
+    frame_id = state.next_id
+    event = Pushed(
+        frame_id,
         parent,
-        user_input if type(user_input) is str else checked(content.text, user_input, "user_input"),
-        assistant_output
-        if type(assistant_output) is str
-        else checked(content.text, assistant_output, "assistant_output"),
-        _NONE if assumptions is _NONE else checked(content.texts, assumptions, "assumptions"),
-        _NONE if decisions is _NONE else checked(content.texts, decisions, "decisions"),
+        user_input,
+        assistant_output,
+        _NONE if assumptions is _NONE else given_texts(assumptions, "assumptions"),
+        _NONE if decisions is _NONE else given_texts(decisions, "decisions"),
         None if turns is None else bind_results(state, parent, checked(content.turns, turns, "turns")),
         pinned if pinned is False else checked(content.flag, pinned, "pinned"),
         branch,
         new_branch,
         attach,
         forked_from,
+        None,
+        (),
+        None if frame_id & BLOCK and parent == frame_id - 1 else _place(state, parent),
     )
+    weight = weight_of(event)
+    if weight > SURELY_FITS:
+        check_size(event)
+    return event, weight
 
 
-def add_user(state: State, command: AddUser, head: int | None) -> Pushed:
+def _place(state: State, parent: int | None) -> Place | None:
+    """What the record of a keyframe holds: what the frame inherits. None: it is the first of its stack."""
+    frame = None if parent is None else state.table.get(parent)
+    return None if frame is None else place_on(frame)
+
+
+def add_user(state: State, command: AddUser, head: int | None) -> Decision:
     """A frame with one user turn."""
     given = command.content
     if type(given) is str and given:
@@ -68,25 +88,23 @@ def add_user(state: State, command: AddUser, head: int | None) -> Pushed:
     return _pushed(state, command.on, head, (turn,))
 
 
-def add_assistant(state: State, command: AddAssistant, head: int | None) -> Pushed:
+def add_assistant(state: State, command: AddAssistant, head: int | None) -> Decision:
     """A frame with one assistant turn."""
     blocks = checked(content.blocks, command.content, "content") + checked(
         content.calls, command.tool_calls, "tool_calls"
     )
     turn = Turn("assistant", blocks, command.usage, command.model, command.dialect, command.stop_reason)
-    on = command.on
-    return Pushed(
-        state.next_id,
+    return _pushed(
+        state,
+        command.on,
         head,
-        assumptions=checked(content.texts, command.assumptions, "assumptions"),
-        decisions=checked(content.texts, command.decisions, "decisions"),
-        turns=(checked(content.turn, turn, "turn"),),
-        branch=on,
-        new_branch=_branch_when_detached(state, on),
+        (checked(content.turn, turn, "turn"),),
+        assumptions=given_texts(command.assumptions, "assumptions"),
+        decisions=given_texts(command.decisions, "decisions"),
     )
 
 
-def add_tool_result(state: State, command: AddToolResult, head: int | None) -> Pushed | Repeat:
+def add_tool_result(state: State, command: AddToolResult, head: int | None) -> Decision:
     """A frame with one result; the same result again: the frame that has it."""
     call = checked(content.call, command.call, "call")
     found = find_call(state.table, state.call_ids, head, call)
@@ -100,7 +118,7 @@ def add_tool_result(state: State, command: AddToolResult, head: int | None) -> P
     return Repeat(frame, state.seq)
 
 
-def hold_call(state: State, command: HoldCall, head: int | None) -> Pushed:
+def hold_call(state: State, command: HoldCall, head: int | None) -> Decision:
     """A frame without turns that holds a call back."""
     call = checked(content.call, command.call, "call")
     found = find_call(state.table, state.call_ids, head, call)
@@ -110,7 +128,7 @@ def hold_call(state: State, command: HoldCall, head: int | None) -> Pushed:
     return _pushed(state, command.on, head, (), holds=(hold,))
 
 
-def configure(state: State, command: Configure, head: int | None) -> Pushed:
+def configure(state: State, command: Configure, head: int | None) -> Decision:
     """A frame without turns that brings complete instructions: the given ones, and for the rest those in force."""
     old = state.instructions(command.on) or Instructions()
     new = Instructions(
@@ -121,7 +139,7 @@ def configure(state: State, command: Configure, head: int | None) -> Pushed:
     return _pushed(state, command.on, head, (), instructions=new)
 
 
-def fork(state: State, command: Fork, head: int | None) -> Pushed | Branched:
+def fork(state: State, command: Fork, head: int | None) -> Decision:
     """A branch at a frame, with a new frame on it when there is anything to push."""
     source = head if command.frame is None else frame_of(state, command.frame)
     name = None if command.branch is None else check_new_name(state, command.branch, "branch")
@@ -130,7 +148,7 @@ def fork(state: State, command: Fork, head: int | None) -> Pushed | Branched:
     attach = command.attach if command.attach is True else checked(content.flag, command.attach, "attach")
     attach = attach and command.on is None
     if not _pushes(command):
-        return Branched(name or branch_name(source, state.branches, state.checkpoints), source, attach)
+        return Branched(name or branch_name(source, state.branches, state.checkpoints), source, attach), SMALL
     name = name or branch_name(state.next_id, state.branches, state.checkpoints)
     return _given(state, command, source, None, name, attach, source)
 
@@ -143,8 +161,8 @@ def _pushes(command: Fork) -> bool:
         or (user_input is not _BLANK and checked(content.text, user_input, "user_input"))
         or (assistant_output is not _BLANK and checked(content.text, assistant_output, "assistant_output"))
         or (command.pinned is not False and checked(content.flag, command.pinned, "pinned"))
-        or (command.assumptions is not _NONE and checked(content.texts, command.assumptions, "assumptions"))
-        or (command.decisions is not _NONE and checked(content.texts, command.decisions, "decisions"))
+        or (command.assumptions is not _NONE and given_texts(command.assumptions, "assumptions"))
+        or (command.decisions is not _NONE and given_texts(command.decisions, "decisions"))
     )
 
 
@@ -154,23 +172,34 @@ def _pushed(
     head: int | None,
     turns: tuple[Turn, ...],
     *,
+    assumptions: tuple[str, ...] = (),
+    decisions: tuple[str, ...] = (),
     instructions: Instructions | None = None,
     holds: tuple[Hold, ...] = (),
-) -> Pushed:
-    return Pushed(
-        state.next_id,
+) -> Decision:
+    """A frame of turns on top of the head."""
+    frame_id = state.next_id
+    event = Pushed(
+        frame_id,
         head,
         "",
         "",
-        (),
-        (),
+        assumptions,
+        decisions,
         turns,
         False,  # noqa: FBT003 - by place, because this is the hot path
         on,
         _branch_when_detached(state, on),
-        instructions=instructions,
-        holds=holds,
+        True,  # noqa: FBT003 - the same
+        None,
+        instructions,
+        holds,
+        None if frame_id & BLOCK and head == frame_id - 1 else _place(state, head),
     )
+    weight = weight_of(event)
+    if weight > SURELY_FITS:
+        check_size(event)
+    return event, weight
 
 
 def _branch_when_detached(state: State, on: str | None) -> str | None:
