@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from .errors import Fenced as Fenced
     from .errors import ForkUnfinished as ForkUnfinished
     from .errors import FrameUnknown as FrameUnknown
+    from .errors import FrameUnreadable as FrameUnreadable
     from .errors import HeadMoved as HeadMoved
     from .errors import InvalidArgument as InvalidArgument
     from .errors import JournalCorrupt as JournalCorrupt
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from .frames import Usage as Usage
     from .handle import Session as Session
     from .handle import SessionRef as SessionRef
+    from .prune import PruneReport as PruneReport
     from .service import ServiceHealth as ServiceHealth
     from .service import SessionService as SessionService
     from .service_errors import CloseTimeout as CloseTimeout
@@ -117,6 +119,7 @@ if TYPE_CHECKING:
 
 _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".service": ("ServiceHealth", "SessionService"),
+    ".prune": ("PruneReport",),
     ".handle": ("Session", "SessionRef"),
     ".exchange": ("Exchange",),
     ".stack": ("Stack",),
@@ -132,12 +135,12 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".errors": (
         "ActorError", "AsyncioOnly", "BacklogFull", "BranchAttached", "BranchUnknown", "CallAlreadyAnswered",
         "CallAmbiguous", "CallTimeout", "CallUnknown", "CatalogCorrupt", "CheckpointUnknown", "DeadlockError",
-        "EmptyStack", "Fenced", "ForkUnfinished", "FrameUnknown", "HeadMoved", "InvalidArgument", "JournalCorrupt",
-        "JournalTruncated", "KeyConflict", "LevelUnreachable", "LogCorrupt", "MailboxFull", "NameTaken",
-        "NameUnknown", "NetworkFileSystem", "NotDurable", "RecordTooLarge", "RecordUnknown", "RecordUnreadable",
-        "Refused", "ReplayError", "SessionActorError", "SessionEnded", "StoreClosed", "StoreCorrupt", "StoreDegraded",
-        "StoreError", "StoreLocked", "StoreUnusable", "StoreVersionTooNew", "UnknownMessage", "UnusableId",
-        "ValueNotStorable", "WrongLoop",
+        "EmptyStack", "Fenced", "ForkUnfinished", "FrameUnknown", "FrameUnreadable", "HeadMoved", "InvalidArgument",
+        "JournalCorrupt", "JournalTruncated", "KeyConflict", "LevelUnreachable", "LogCorrupt", "MailboxFull",
+        "NameTaken", "NameUnknown", "NetworkFileSystem", "NotDurable", "RecordTooLarge", "RecordUnknown",
+        "RecordUnreadable", "Refused", "ReplayError", "SessionActorError", "SessionEnded", "StoreClosed",
+        "StoreCorrupt", "StoreDegraded", "StoreError", "StoreLocked", "StoreUnusable", "StoreVersionTooNew",
+        "UnknownMessage", "UnusableId", "ValueNotStorable", "WrongLoop",
     ),
     ".service_errors": (
         "CloseTimeout", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted",

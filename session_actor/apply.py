@@ -1,6 +1,7 @@
 """The only code that changes a state: one record at a time, in a live session and in recovery alike.
 
 Each applier checks that the record fits before it changes anything: a raising `apply` leaves the state as it was.
+None reads a cold frame: in a live session `decide` has read what the reply shows, and in recovery nobody waits for one.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from .events import (
     Moved,
     NameDeleted,
     Popped,
+    Pruned,
     Pushed,
     Renamed,
 )
-from .grow import frame_on
+from .grow import frame_on, standing_in
 from .keys import KeyEntry, answer_of
+from .runs import contains, merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,6 +36,10 @@ if TYPE_CHECKING:
     from .frames import Frame, Turn
     from .state import State
     from .table import Table
+
+
+CALLS_KEPT: Final = 1_024
+"""How many ids of tool calls a session remembers: the newest."""
 
 
 class _Misfit(Exception):
@@ -74,8 +81,8 @@ def _pushed(state: State, event: Pushed, at_us: int) -> Frame:
     if frame_id < state.next_id:
         raise _Misfit(f"the id {frame_id} of its frame is not new")
     table, parent = state.table, None
-    if event.parent is not None and (parent := table.get(event.parent)) is None:
-        raise _Misfit(f"there is no frame {event.parent}")
+    if event.parent is not None and (parent := table.slot(event.parent)) is None:
+        parent = _cold_parent(table, event)
     frame = frame_on(parent, event, at_us)
     _add(state, table, frame)
     if new_branch is not None:
@@ -87,6 +94,18 @@ def _pushed(state: State, event: Pushed, at_us: int) -> Frame:
         if state.attached is not None:
             state.branches[state.attached] = frame_id
     return frame
+
+
+def _cold_parent(table: Table, event: Pushed) -> Frame:
+    """What a keyframe on a cold frame knows of it: as much as it inherits."""
+    place = event.place
+    if place is None or event.parent is None or not table.is_cold(event.parent):
+        raise _Misfit(f"there is no frame {event.parent}")
+    configured = place.configured
+    instructions = None if configured is None else table.instructions_of(configured)
+    if instructions is None and configured is not None:
+        raise _Misfit(f"the instructions of frame {configured} are not there")
+    return standing_in(place, instructions)
 
 
 def _add(state: State, table: Table, frame: Frame) -> None:
@@ -102,11 +121,15 @@ def _add(state: State, table: Table, frame: Frame) -> None:
 
 
 def _note_calls(state: State, turn: Turn) -> None:
-    ids = {block.id: None for block in turn.blocks if type(block) is ToolCall}
+    ids = [block.id for block in turn.blocks if type(block) is ToolCall]
     if not state.call_ids:
-        state.call_ids = ids
-    else:
-        state.call_ids.update(ids)
+        state.call_ids = {}
+    known = state.call_ids
+    for call_id in ids:
+        known.pop(call_id, None)
+        known[call_id] = None
+    while len(known) > CALLS_KEPT:
+        del known[next(iter(known))]
 
 
 def _popped(state: State, event: Popped, _at_us: int) -> list[Frame]:
@@ -116,14 +139,26 @@ def _popped(state: State, event: Popped, _at_us: int) -> list[Frame]:
         head = state.branches[event.branch]
     if head != event.head:
         raise _Misfit(f"the head is {head}, not {event.head}")
-    try:
-        frames = state.table.path(head, event.n)
-    except LookupError as error:
-        raise _Misfit(f"there is no frame {error}") from None
-    if len(frames) != event.n or (frames and frames[-1].parent != event.to):
-        raise _Misfit(f"frame {event.to} is not {event.n} below frame {head}")
+    frames = _from_head(state.table, head, event)
     _move(state, event.branch, event.to)
     return frames
+
+
+def _from_head(table: Table, head: int | None, event: Popped) -> list[Frame]:
+    """The frames that are popped, newest first, down to the first cold one."""
+    slots, at = table.frames, head
+    found: list[Frame] = []
+    for _ in range(event.n):
+        frame = None if at is None else slots[at]
+        if frame is None:
+            if at is not None and table.is_cold(at):
+                return found
+            break
+        found.append(frame)
+        at = frame.parent
+    if len(found) != event.n or at != event.to:
+        raise _Misfit(f"frame {event.to} is not {event.n} below frame {head}")
+    return found
 
 
 def _moved(state: State, event: Moved, _at_us: int) -> Frame | None:
@@ -136,14 +171,14 @@ def _moved(state: State, event: Moved, _at_us: int) -> Frame | None:
     return frame
 
 
-def _branched(state: State, event: Branched, _at_us: int) -> Frame:
+def _branched(state: State, event: Branched, _at_us: int) -> Frame | None:
     _check_free(state, event.name)
     frame = _existing(state, event.at)
     _make_branch(state, event.name, event.at, attach=event.attach)
     return frame
 
 
-def _checkpointed(state: State, event: Checkpointed, _at_us: int) -> Frame:
+def _checkpointed(state: State, event: Checkpointed, _at_us: int) -> Frame | None:
     _check_free(state, event.name)
     frame = _existing(state, event.frame)
     if not state.checkpoints:
@@ -190,13 +225,10 @@ def _history_copied(state: State, event: HistoryCopied, _at_us: int) -> None:
             _existing(state, parent)
         seen.add(frame_id)
         next_id = frame_id + 1
+    table = state.table
     for copied in event.frames:
-        parent = copied.frame.parent
-        _add(
-            state,
-            state.table,
-            frame_on(None if parent is None else _existing(state, parent), copied.frame, copied.at_us),
-        )
+        below = None if copied.frame.parent is None else table.slot(copied.frame.parent)
+        _add(state, table, frame_on(below, copied.frame, copied.at_us))
 
 
 def _history_sealed(state: State, event: HistorySealed, _at_us: int) -> None:
@@ -206,9 +238,20 @@ def _history_sealed(state: State, event: HistorySealed, _at_us: int) -> None:
             _existing(state, frame_id)
     if event.next_id < state.next_id or (event.attached is not None and event.attached not in branches):
         raise _Misfit("its numbers and names are not those of the copied frames")
+    state.table.pass_over(event.next_id)
     state.branches, state.checkpoints = branches, checkpoints
     state.head, state.attached, state.next_id = event.head, event.attached, event.next_id
     state.importing = False
+
+
+def _pruned(state: State, event: Pruned, _at_us: int) -> None:
+    dropped = merged(event.dropped)
+    if dropped and not 0 < dropped[0][0] <= dropped[-1][1] < state.next_id:
+        raise _Misfit("it drops what is no frame of this session")
+    for tip in (state.head, *state.branches.values(), *state.checkpoints.values()):
+        if tip is not None and contains(dropped, tip):
+            raise _Misfit(f"it drops frame {tip}, which is held")
+    state.table = state.table.without(dropped)
 
 
 def _move(state: State, branch: str | None, head: int | None) -> None:
@@ -239,11 +282,11 @@ def _check_branch(state: State, name: str) -> None:
         raise _Misfit(f"there is no branch {name!r}")
 
 
-def _existing(state: State, frame_id: int) -> Frame:
-    frame = state.table.get(frame_id)
-    if frame is None:
+def _existing(state: State, frame_id: int) -> Frame | None:
+    """A frame that must be there; None for a cold one."""
+    if not state.table.has(frame_id):
         raise _Misfit(f"there is no frame {frame_id}")
-    return frame
+    return state.table.slot(frame_id)
 
 
 _APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int], object]]] = {
@@ -258,4 +301,5 @@ _APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int], object]]] = {
     Ended: _ended,
     HistoryCopied: _history_copied,
     HistorySealed: _history_sealed,
+    Pruned: _pruned,
 }

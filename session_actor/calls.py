@@ -94,7 +94,7 @@ def _age(call: OpenCall) -> tuple[int, int]:
 
 def pending(table: Table, head: int | None) -> list[PendingCall]:
     """The open calls on the stack of `head`, oldest first."""
-    frame = None if head is None else table.frames[head]
+    frame = None if head is None else table.get(head)
     found: list[PendingCall] = []
     for open_call in () if frame is None else frame.open_calls:
         call = call_at(table, open_call.ref)
@@ -107,7 +107,7 @@ def find_call(table: Table, known_ids: Container[str], head: int | None, wanted:
     """The call on the stack of `head` that `wanted` means: by ref exactly; by id an open one first, else the newest.
 
     Walks the stack only for a call that is not open, down to it, and not for an id that is not in `known_ids` (those of
-    all calls of the session). Raises `CallUnknown`, `CallAmbiguous`.
+    the session's newest calls). Raises `CallUnknown`, `CallAmbiguous`.
     """
     found = _find_open(table, head, wanted)
     if found is None and (isinstance(wanted, CallRef) or wanted in known_ids):
@@ -123,7 +123,7 @@ def show(wanted: str | CallRef) -> str:
 
 
 def _find_open(table: Table, head: int | None, wanted: str | CallRef) -> FoundCall | None:
-    top = None if head is None else table.frames[head]
+    top = None if head is None else table.get(head)
     found: list[FoundCall] = []
     for open_call in () if top is None else top.open_calls:
         ref = open_call.ref
@@ -141,9 +141,7 @@ def _find_below(table: Table, head: int | None, wanted: str | CallRef) -> FoundC
     answers: dict[CallRef | None, int] = {}
     at = head
     while at is not None and at >= oldest:
-        frame = table.frames[at]
-        if frame is None:
-            return None
+        frame = table.at(at)
         if frame.given_turns:
             answers.update((result.ref, at) for result in results_in(frame.given_turns))
             for ref, call in reversed(list(calls_in(at, frame.given_turns))):

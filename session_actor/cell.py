@@ -14,9 +14,10 @@ from .service_errors import SessionDeleted, SessionFenced
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from session_actor.persistence import Lease, RecoveryReport
+    from session_actor.persistence import Lease, RecoveryReport, Store
     from session_actor.supervisors import GenServer, PendingReply, ServerRef, SupervisorError
 
+    from .cold import Shelf
     from .events import AnyEvent
     from .frames import Frame
     from .stack import Stack
@@ -37,6 +38,12 @@ class Birth:
 
 class Home(Protocol):
     """What a cell needs of the service it belongs to."""
+
+    store: Store
+
+    def shelf(self, cell: Cell, lease: Lease) -> Shelf:
+        """Where the cold frames of the session are read: one for all that are held of one birth."""
+        ...
 
     def wake(self, cell: Cell) -> ServerRef:
         """Start the session's server; its mailbox accepts at once."""
@@ -84,6 +91,7 @@ class Cell:
         "__weakref__",
         "_home",
         "birth",
+        "busy",
         "child_id",
         "deleted",
         "exchange_lock",
@@ -111,6 +119,8 @@ class Cell:
         self.lease: Lease | None = None
         self.recovery: RecoveryReport | None = None
         self.exchange_lock: asyncio.Lock | None = None
+        self.busy = 0
+        """While it is not 0 the session stays loaded."""
         self.deleted = False
         self.fenced = False
         self.served = False
@@ -123,6 +133,21 @@ class Cell:
     def new_server(self) -> GenServer:
         """The next incarnation of the session's server; what the supervisor calls."""
         return self._home.new_server(self)
+
+    @property
+    def store(self) -> Store:
+        """The store of the service."""
+        return self._home.store
+
+    def held_lease(self) -> Lease:
+        """The lease of the incarnation that was last published."""
+        if self.lease is None:
+            raise SessionFenced(self.id)
+        return self.lease
+
+    def shelf(self, lease: Lease | None = None) -> Shelf:
+        """Where the session's cold frames are read; `lease` None: by the one that is held."""
+        return self._home.shelf(self, lease or self.held_lease())
 
     def rest(self) -> None:
         """The session is not loaded any more: the next message brings it back."""

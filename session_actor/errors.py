@@ -274,8 +274,24 @@ class UnusableId(StoreError, store.UnusableId):
     """A session id must be a non-empty str of at most 512 characters."""
 
 
-class StoreCorrupt(StoreError, store.StoreCorrupt):
-    """A file of the store is damaged; nothing of it was changed."""
+class FrameUnreadable(Refused, StoreError):
+    """The disk did not give a frame that is kept there; nothing was changed. What it said is the `__cause__`."""
+
+    def __init__(self, session: str, error: Exception) -> None:
+        """`session`: the id. `error`: as it was met."""
+        why = getattr(error, "strerror", None) or error
+        super().__init__(
+            f"a frame of session {session!r} cannot be read from the store: {why}; "
+            "nothing was changed: try again, and look at the disk if it goes on"
+        )
+        self.session = session
+
+
+class StoreCorrupt(StoreError, store.StoreCorrupt, actors.Refusal):
+    """A file of the store is damaged; nothing of it was changed.
+
+    A refusal too: a call that meets a damaged frame fails alone, and its session lives.
+    """
 
 
 class CatalogCorrupt(StoreCorrupt, store.CatalogCorrupt):

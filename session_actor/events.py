@@ -179,6 +179,13 @@ class Gap(Event, frozen=True, gc=False, kw_only=False):
     why: str = ""
 
 
+class Pruned(Event, frozen=True, gc=False, kw_only=False):
+    """Frames that nothing held were dropped: their ids, as runs of first and last."""
+
+    kind: ClassVar[str] = "pruned"
+    dropped: tuple[tuple[int, int], ...]
+
+
 AnyEvent: TypeAlias = (
     Created
     | Pushed
@@ -191,6 +198,7 @@ AnyEvent: TypeAlias = (
     | Ended
     | HistoryCopied
     | HistorySealed
+    | Pruned
     | Gap
 )
 """Every event."""
@@ -209,6 +217,7 @@ KINDS: Final[dict[str, type[AnyEvent]]] = {
         Ended,
         HistoryCopied,
         HistorySealed,
+        Pruned,
         Gap,
     )
 }

@@ -9,6 +9,7 @@ from session_actor.supervisors import ServerRef, SupervisorError
 from .changes import Changes
 from .commands import Fork
 from .exchange import Exchange
+from .prune import prune_session
 from .reads import Reads
 from .session import Flush
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from .cell import Cell
     from .commands import Target
+    from .prune import PruneReport
 
 
 class SessionRef(ServerRef):
@@ -119,6 +121,19 @@ class Session(Changes, Reads):
         Raises NotDurable when the disk refuses, LevelUnreachable, CallTimeout. Cancelling gives up the wait only.
         """
         return await self.send(Flush(level), timeout_s)
+
+    async def prune(self, *, timeout_s: float | None = 5.0) -> PruneReport:
+        """Give up every frame that no head, branch, checkpoint or remembered key holds, for good; on all branches.
+
+        Popped frames are unknown from then on (`FrameUnknown`). Files of the store that hold nothing else are removed:
+        no line is rewritten, so a file goes when all its frames are given up. Stacks that were taken before keep their
+        frames. The session goes on meanwhile.
+        `timeout_s`: how long loading the session may take [seconds]; None: no limit.
+
+        Raises NotDurable or StoreDegraded when the disk refuses: frames may be given up then, and the files be there
+        still; prune again. Cancelling gives up the wait; what was not yet done is left to the next time.
+        """
+        return await prune_session(self._cell, timeout_s)
 
     @property
     def durable_seq(self) -> dict[Level, int]:

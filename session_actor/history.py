@@ -9,12 +9,15 @@ from .errors import FrameUnknown
 from .events import CopiedFrame, Created, HistoryCopied, HistorySealed, Pushed, Source
 from .grow import is_keyframe, place_on
 from .names import MAIN
+from .runs import merged
+from .table import SPAN
 from .weight import weigh, weight_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .frames import Frame
+    from .runs import Runs
     from .state import State
     from .table import Table
 
@@ -31,26 +34,62 @@ def created(session: str, metadata: object = None, source: Source | None = None)
     return event, weigh(event)
 
 
+class Held:
+    """The frames below some tips, as runs: found by going from run to run, however many frames there are."""
+
+    def __init__(self) -> None:
+        """Nothing is held."""
+        self._newest: dict[int, int] = {}
+        """The newest frame that is held, by the first of its run."""
+
+    def add(self, table: Table, tips: Iterable[int]) -> Iterator[list[int]]:
+        """Hold the stacks of `tips`. Each yield names the frames that must be read before it goes on."""
+        newest = self._newest
+        while tips:
+            yield list(tips)
+            starts: set[int] = set()
+            for tip in tips:
+                start = table.at(tip).run_from
+                if start not in newest:
+                    starts.add(start)
+                newest[start] = max(tip, newest.get(start, 0))
+            yield list(starts)
+            tips = {parent for start in starts if (parent := table.at(start).parent) is not None}
+
+    @property
+    def runs(self) -> Runs:
+        """All ids that are held."""
+        return merged(self._newest.items())
+
+
+def tips_of(state: State, *, keys: bool = False) -> set[int]:
+    """Where the head, the branches and the checkpoints are. `keys`: also what known keys are answered with."""
+    tips = {state.head, *state.branches.values(), *state.checkpoints.values()}
+    if keys:
+        tips.update(entry.answer.frame for entry in state.keys.entries().values())
+    return {tip for tip in tips if tip is not None and state.table.has(tip)}
+
+
+def live_runs(state: State) -> Runs:
+    """The ids of the frames that the head, a branch or a checkpoint holds. O(forks and pops)."""
+    held = Held()
+    for needed in held.add(state.table, tips_of(state)):
+        state.table.read(needed)
+    return held.runs
+
+
 def live_frames(state: State) -> set[int]:
-    """The ids of the frames that the head, a branch or a checkpoint holds. O(frames)."""
-    live: set[int] = set()
-    for head in (state.head, *state.branches.values(), *state.checkpoints.values()):
-        at = head
-        while at is not None and at not in live:
-            live.add(at)
-            frame = state.table.frames[at]
-            at = None if frame is None else frame.parent
-    return live
+    """The same as a set. O(frames)."""
+    return {frame_id for first, last in live_runs(state) for frame_id in range(first, last + 1)}
 
 
-def kept_table(state: State) -> Table:
-    """A new table without the frames that nothing holds; those that a known key answers with stay, too. O(frames)."""
-    kept = live_frames(state)
-    for entry in state.keys.entries().values():
-        answer = entry.answer
-        if answer.frame is not None:
-            kept.update(frame.id for frame in state.table.path(answer.frame, answer.popped or 1))
-    return state.table.kept(kept)
+async def load_live(state: State) -> None:
+    """Read all cold frames among those, off the loop. Raises as `Table.load` does."""
+    table, held = state.table, Held()
+    for needed in held.add(table, tips_of(state)):
+        await table.load(needed)
+    for first, last in held.runs:
+        await table.load(range(first, last + 1))
 
 
 def history_of(state: State) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
@@ -58,7 +97,7 @@ def history_of(state: State) -> Iterator[tuple[HistoryCopied | HistorySealed, in
 
     All live frames, branches, checkpoints and the head. Keys are not copied: they name changes of this session.
     """
-    frames = _frames(state, live_frames(state))
+    frames = _frames(state.table, live_runs(state))
     branches, checkpoints = tuple(state.branches.items()), tuple(state.checkpoints.items())
     return _records(
         state.table, frames, HistorySealed(branches, checkpoints, state.head, state.attached, state.next_id)
@@ -78,12 +117,16 @@ def history_to(state: State, frame_id: int | None) -> Iterator[tuple[HistoryCopi
     return _records(state.table, path[::-1], HistorySealed(((MAIN, frame_id),), names, frame_id, MAIN, state.next_id))
 
 
-def _frames(state: State, ids: set[int]) -> list[Frame]:
-    return [frame for frame in state.table.frames if frame is not None and frame.id in ids]
+def _frames(table: Table, runs: Runs) -> Iterator[Frame]:
+    for first, last in runs:
+        for start in range(first, last + 1, SPAN):
+            ids = range(start, min(start + SPAN, last + 1))
+            table.read(ids)
+            yield from (table.at(frame_id) for frame_id in ids)
 
 
 def _records(
-    table: Table, frames: list[Frame], sealed: HistorySealed
+    table: Table, frames: Iterable[Frame], sealed: HistorySealed
 ) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
     chunk: list[CopiedFrame] = []
     chunk_weight = 0

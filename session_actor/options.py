@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 from session_actor.persistence import LEVELS
 from session_actor.supervisors import Backoff, Intensity
@@ -14,6 +14,12 @@ from .errors import InvalidArgument
 
 if TYPE_CHECKING:
     from session_actor.persistence import Level
+
+
+Retention = Literal["all", "prune"]
+"""What is kept of frames that nothing holds any more: all of them, or none."""
+
+RETENTIONS: Final[tuple[Retention, ...]] = ("all", "prune")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +33,14 @@ class SessionOptions:
     max_restarts: int
     restart_window_s: float
     close_timeout_s: float
+    retention: Retention = "all"
 
     def __post_init__(self) -> None:
         """Check what the types cannot say, and what callers without a type checker get wrong."""
         if type(self.durability) is not str or self.durability not in LEVELS:
             raise InvalidArgument("durability", f"must be one of {', '.join(LEVELS)}")
+        if type(self.retention) is not str or self.retention not in RETENTIONS:
+            raise InvalidArgument("retention", f"must be one of {', '.join(RETENTIONS)}")
         _check_count("max_live", self.max_live, least=1, optional=True)
         _check_count("mailbox_limit", self.mailbox_limit, least=1)
         _check_count("max_restarts", self.max_restarts, least=0)

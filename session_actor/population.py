@@ -31,8 +31,10 @@ from session_actor.supervisors import (
 )
 
 from .cell import Birth, Cell, Dormant
+from .cold import Shelf
 from .deletion import Deleter
 from .errors import SessionActorError, translate
+from .prune import prune_session
 from .recency import Recency
 from .service_errors import (
     ServiceClosed,
@@ -48,6 +50,7 @@ from .session import Flush, Passivate, SessionServer
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from session_actor.persistence import Lease
     from session_actor.supervisors import Event
 
     from .options import SessionOptions
@@ -65,12 +68,13 @@ class Population:
     def __init__(self, store: Store, options: SessionOptions) -> None:
         """Nobody is loaded; the service gives it its place in the tree, and `root`."""
         self.root: Supervisor | None = None
-        self._store = store
+        self.store = store
         self._options = options
         self._closed = False
         self._mailbox = MailboxSpec(options.mailbox_limit, "block")
         self._live: dict[str, Cell] = {}
         self._dormant: WeakValueDictionary[str, Cell] = WeakValueDictionary()  # as long as somebody has a handle
+        self._shelves: WeakValueDictionary[str, Shelf] = WeakValueDictionary()  # by birth, while a cold frame is held
         self._woken = 0
         self._recency = Recency[Cell](_used_s)
         self._crowded = asyncio.Event()
@@ -111,7 +115,7 @@ class Population:
 
     def wake_to_delete(self, cell: Cell) -> None:
         """Put a server that only deletes in the place of a dormant session's. Raises as `wake` does."""
-        self._spawn(cell, partial(Deleter, cell, self._store))
+        self._spawn(cell, partial(Deleter, cell, self.store))
 
     def _spawn(self, cell: Cell, start: Callable[[], GenServer]) -> ServerRef:
         closed = self.why_closed()
@@ -145,7 +149,14 @@ class Population:
 
     def new_server(self, cell: Cell) -> SessionServer:
         """The next incarnation of a session."""
-        return SessionServer(cell, self._store, self._options.durability)
+        return SessionServer(cell, self.store, self._options.durability)
+
+    def shelf(self, cell: Cell, lease: Lease) -> Shelf:
+        """As `Home.shelf`."""
+        shelf = self._shelves.get(lease.birth)
+        if shelf is None:
+            shelf = self._shelves[lease.birth] = Shelf(cell.id, self.store.archive(lease))
+        return shelf
 
     async def load(self, session_id: str, birth: Birth | None, timeout_s: float | None) -> Cell:
         """Wait until the session is loaded, making it if it is new and `birth` says how; return its cell.
@@ -223,12 +234,15 @@ class Population:
         return taken
 
     async def _passivate(self, cell: Cell) -> bool:
+        if self._options.retention == "prune":
+            with suppress(SessionActorError):
+                await prune_session(cell, forced=False)
         state = cell.state
         if state is None or isinstance(cell.ref, Dormant):
             return False
         seq = state.seq
         try:
-            await self._store.flush(self._unload_level)
+            await self.store.flush(self._unload_level)
             rests = bool(await cell.server_ref().call(Passivate(seq), timeout_s=1.0))
         except (PersistenceError, SupervisorError):
             return False  # a store in trouble, or a session that is ending or crashing: another sweep comes

@@ -5,16 +5,21 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from session_actor.persistence import RecoveryReport
 from session_actor.supervisors import SupervisorError
 
-from .errors import FrameUnknown, InvalidArgument
+from .errors import CallTimeout, FrameUnknown, InvalidArgument
 from .stack import Stack
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .cell import Cell
     from .frames import Frame, Instructions, PendingCall
     from .state import State
+    from .table import Table
 
 
 class Reads:
@@ -23,6 +28,8 @@ class Reads:
     A session that is not loaded is loaded first, and a crashed one is waited for, at most `timeout_s` seconds
     (None: no limit). All may then raise `SessionNotFound`, `SessionDeleted`, `SessionQuarantined`, `StoreCorrupt`,
     `ServiceClosed`, `ServiceDown`, `CallTimeout`. Cancelling gives up the wait and nothing else.
+    A frame that is still on the disk since the session was recovered is read, off the loop (`FrameUnreadable` when the
+    disk refuses); in a stack only its newest one is: see `Stack`.
     """
 
     __slots__ = ()
@@ -37,6 +44,14 @@ class Reads:
                 state = await self._cell.ready(timeout_s)
             except SupervisorError as error:
                 raise self._cell.explain(error) from None
+        return state
+
+    async def _head_read(self, timeout_s: float | None) -> State:
+        """The state, with the newest frame of this stack in memory."""
+        state = await self._state(timeout_s)
+        head = state.head_of(self._on)
+        if head is not None and state.table.frames[head] is None:
+            await self._read(state.table, (head,), timeout_s)
         return state
 
     async def get(self, frame_id: int, *, timeout_s: float | None = 5.0) -> Frame:
@@ -55,16 +70,29 @@ class Reads:
     async def _get(self, frame_id: int, timeout_s: float | None) -> Frame:
         if type(frame_id) is not int:
             raise InvalidArgument("frame_id", f"must be an int, got {type(frame_id).__name__}")
-        frame = (await self._state(timeout_s)).table.get(frame_id)
+        table = (await self._state(timeout_s)).table
+        if table.is_cold(frame_id):
+            await self._read(table, (frame_id,), timeout_s)
+        frame = table.slot(frame_id)
         if frame is None:
             raise FrameUnknown(frame_id)
         return frame
+
+    async def _read(self, table: Table, ids: Iterable[int], timeout_s: float | None) -> None:
+        """Read cold frames off the loop."""
+        try:
+            with anyio.fail_after(timeout_s):
+                await table.load(ids)
+        except TimeoutError:
+            raise CallTimeout(
+                f"the store did not give a frame of session {self._cell.id!r} within {timeout_s} s; try again"
+            ) from None
 
     async def stack(self, *, timeout_s: float | None = 5.0) -> Stack:
         """The stack as a value that never changes: taking it costs O(1), listing it O(n) once. Raises BranchUnknown."""
         cell = self._cell
         if self._on is not None:
-            return (await self._state(timeout_s)).stack(self._on)
+            return (await self._head_read(timeout_s)).stack(self._on)
         stack = cell.stack
         if stack is None:
             state = cell.state or await self._state(timeout_s)
@@ -81,11 +109,15 @@ class Reads:
 
     async def pending_calls(self, *, timeout_s: float | None = 5.0) -> list[PendingCall]:
         """The tool calls on the path that wait for their result, oldest first, held ones too. Raises BranchUnknown."""
-        return (await self._state(timeout_s)).pending_calls(self._on)
+        state = await self._head_read(timeout_s)
+        top = state.stack(self._on).top
+        if top is not None and top.open_calls:
+            await self._read(state.table, [call.ref.frame for call in top.open_calls], timeout_s)
+        return state.pending_calls(self._on)
 
     async def instructions(self, *, timeout_s: float | None = 5.0) -> Instructions | None:
         """System prompt, tools and model in force here; None before the first `configure`. Raises BranchUnknown."""
-        return (await self._state(timeout_s)).instructions(self._on)
+        return (await self._head_read(timeout_s)).instructions(self._on)
 
     async def head(self, *, timeout_s: float | None = 5.0) -> int | None:
         """The id of the newest frame of this stack, None when it is empty. Raises BranchUnknown."""

@@ -25,7 +25,7 @@ from .deletion import Delete
 from .errors import InvalidArgument, SessionActorError, SessionEnded, translate
 from .events import Source
 from .handle import Session
-from .history import created, history_of, history_to
+from .history import created, history_of, history_to, load_live
 from .lifetime import Lifetime
 from .moves import frame_of
 from .options import SessionOptions, check_path, check_seconds
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from session_actor.persistence import SessionInfo
 
     from .commands import Target
+    from .options import Retention
     from .population import Population
 
 
@@ -108,6 +109,7 @@ class SessionService:
         max_restarts: int = 5,
         restart_window_s: float = 30.0,
         close_timeout_s: float = 10.0,
+        retention: Retention = "all",
     ) -> Self:
         """Describe a service; `async with` (or `start` and `close`) runs it.
 
@@ -123,6 +125,8 @@ class SessionService:
                 quarantined.
             restart_window_s: how long a restarted session must live for its crashes to be forgotten [seconds].
             close_timeout_s: how long closing may take before what hangs is killed [seconds].
+            retention: "all" keeps every frame for ever, popped ones too; "prune" prunes a session (see `Session.prune`)
+                when it is unloaded because it is idle.
 
         Raises:
             InvalidArgument: an argument that can never be right.
@@ -135,6 +139,7 @@ class SessionService:
             max_restarts=max_restarts,
             restart_window_s=restart_window_s,
             close_timeout_s=close_timeout_s,
+            retention=retention,
         )
         check_seconds("lock_timeout_s", lock_timeout_s, optional=True)
         if not hasattr(store, "workers"):
@@ -257,6 +262,7 @@ class SessionService:
         cell = await self._people().load(source, None, timeout_s)
         state = await cell.ready(timeout_s)
         frame = None if at is None else frame_of(state, at)
+        await (load_live(state) if at is None else state.table.load_path(frame))
         first = created(new_id, metadata, Source(source, frame))
         birth = Birth(lambda: chain([first], history_of(state) if at is None else history_to(state, frame)))
         session = await self._loaded(new_id, birth, timeout_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,24 +21,27 @@ from session_actor.persistence import (
 )
 from session_actor.supervisors import IGNORE, Call, ExitReason, GenServer, Ignore, handles, statistics
 
+from . import snapshots
 from .apply import apply
 from .decide import COMMANDS, Repeat, decide
 from .deletion import Delete, delete_records
 from .errors import ForkUnfinished, Refused, translate
-from .events import AnyEvent, decode_event
+from .events import AnyEvent, Pruned
+from .history import tips_of
 from .levels import check_level
+from .loading import recover
 from .outputs import OutputGate
+from .prune import Prune, Save, unheld
+from .runs import count
 from .service_errors import SessionFenced, SessionNotFound
-from .state import State
+from .weight import SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .cell import Birth, Cell
     from .commands import Command
-
-_RECORDS_PER_TURN: Final = 1_000
-"""How many records are applied between two turns of the loop: about 3 ms, so that others never wait 10 ms."""
+    from .state import State
 
 _OUTAGE_WAIT_S: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
 """How long to wait for a store that cannot be read at present; the last one repeats."""
@@ -64,7 +68,7 @@ class SessionServer(GenServer):
 
     leaf = True
 
-    __slots__ = ("_cell", "_gate", "_lease", "_level", "_position", "_state", "_store")
+    __slots__ = ("_cell", "_gate", "_lease", "_level", "_position", "_save_at", "_saved_seq", "_state", "_store")
 
     def __init__(self, cell: Cell, store: Store, level: Level) -> None:
         """`level`: the service's default."""
@@ -76,6 +80,8 @@ class SessionServer(GenServer):
         self._lease: Lease
         self._state: State
         self._position = 0
+        self._saved_seq = 0
+        self._save_at = snapshots.EVERY_RECORDS
 
     # --- life ---
 
@@ -108,21 +114,20 @@ class SessionServer(GenServer):
             lease = await store.acquire(self._cell.id, create=self._cell.birth is not None)
         except (SessionUnknown, SessionTombstoned):
             raise SessionNotFound(self._cell.id) from None
-        loaded = await store.load(lease)
-        state = State()
-        for count, record in enumerate(loaded.records, 1):
-            apply(state, decode_event(record.kind, record.data), record.seq, record.at_us)
-            if not count % _RECORDS_PER_TURN:
-                await asyncio.sleep(0)
+        state, report, snapshot_seq = await recover(store, lease, self._cell.shelf(lease))
         self._lease = lease
         self._state = state
+        self._saved_seq = snapshot_seq
+        self._save_at = snapshot_seq + snapshots.EVERY_RECORDS
         self._position = store.health().appended_position
         birth = self._cell.birth
         if birth is not None:
             await self._be_born(birth)
         if state.importing:
             raise ForkUnfinished(self._cell.id)
-        self._cell.publish(state, lease, loaded.report)
+        self._cell.publish(state, lease, report)
+        if state.seq >= self._save_at:
+            self._save()
 
     async def _be_born(self, birth: Birth) -> None:
         if not self._state.seq:
@@ -137,7 +142,8 @@ class SessionServer(GenServer):
 
     async def terminate(self, reason: ExitReason) -> None:
         """Take the state from the readers, and give the session up unless it is coming back."""
-        del reason
+        if not reason.abnormal and self._state.seq - self._saved_seq >= snapshots.RESTING_RECORDS:
+            self._save()
         if self._cell.state is self._state:  # else the next incarnation has already published its own
             self._cell.withdraw()
         self._store.release(self._lease)
@@ -184,7 +190,18 @@ class SessionServer(GenServer):
             self._cell.withdraw()
             raise
         self._cell.stack = None
+        if seq >= self._save_at:
+            self._save()
         return reply
+
+    def _save(self) -> None:
+        """Queue a snapshot; one that the store does not take is no trouble of the session's, another comes."""
+        state = self._state
+        self._save_at = state.seq + snapshots.EVERY_RECORDS
+        if snapshots.may_be_saved(state):
+            with suppress(PersistenceError):
+                self._store.save(self._lease, state.seq, snapshots.snapshot_of(state))
+                self._saved_seq = state.seq
 
     # --- the service's own messages ---
 
@@ -200,13 +217,37 @@ class SessionServer(GenServer):
         except PersistenceError as error:
             raise translate(error) from None
 
+    @handles(Save)
+    def save(self, message: Save) -> int:
+        """Save a snapshot of what has changed since the last one."""
+        del message
+        if self._state.seq > self._saved_seq:
+            self._save()
+        return self._saved_seq
+
+    @handles(Prune)
+    def prune(self, message: Prune) -> int:
+        """Drop the frames that are not held, and show readers the table without them."""
+        state, held = self._state, message.held
+        for needed in held.add(state.table, tips_of(state, keys=True)):  # what came since is in memory, or is read now
+            state.table.read(needed)
+        dropped = unheld(state, held)
+        if dropped:
+            try:
+                self._store.admit("async")
+            except PersistenceError as error:
+                raise translate(error) from None
+            self._record(Pruned(tuple(dropped)), SMALL + 16 * len(dropped))
+            self._cell.frames = state.table.frames
+        return count(dropped)
+
     @handles(Passivate)
     def passivate(self, message: Passivate) -> bool:
         """Unload, unless a change came after the flush, a message waits, or an exchange is open."""
         cell = self._cell
         lock = cell.exchange_lock
         busy = self._state.seq != message.seq or statistics(self.ref).mailbox_length or (lock and lock.locked())
-        if busy or self._gate.holding:
+        if busy or cell.busy or self._gate.holding:
             return False
         cell.rest()
         self.stop_self()

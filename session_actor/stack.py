@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import index as operator_index
 from typing import TYPE_CHECKING, overload
 
+from .frames import Frame
+
 if TYPE_CHECKING:
-    from .frames import Frame, Turn
+    from .frames import Turn
     from .table import Table
 
 
-class Stack(Sequence["Frame"]):
+class Stack(Sequence[Frame]):
     """The frames from the root to `head`, root first.
 
     Taking one costs O(1): it is the table and the id of the head. Length, the newest frame and the test for being empty
     cost O(1), too; everything else lists the path once, O(n), and keeps the list. A stack never changes: push, pop,
     prune, passivation and restart of its session do not touch it.
+
+    Frames that were there when its session was last recovered may be COLD: still on the disk, each read once, when it
+    is asked for. Any method may then read, which blocks the event loop: the newest frame and `stack[i]` for a block of
+    32 frames (about 0.2 ms, and once more for every fork or pop that lies above), a list of all of them much longer.
+    `await stack.load()` reads everything without blocking; it must come before the service is closed or the session is
+    deleted if the stack is to outlive them. Reading raises `StoreCorrupt`, `FrameUnreadable`, `SessionDeleted`,
+    `StoreClosed`.
     """
 
     __slots__ = ("_frames", "_table", "head")
@@ -34,7 +44,17 @@ class Stack(Sequence["Frame"]):
     @property
     def top(self) -> Frame | None:
         """The newest frame, None when empty; O(1)."""
-        return None if self.head is None else self._table.frames[self.head]
+        head = self.head
+        return None if head is None else self._table.frames[head] or self._table.get(head)
+
+    async def load(self) -> Stack:
+        """Read its cold frames, off the event loop, and return the stack itself; none is cold from then on.
+
+        Raises `StoreCorrupt`, `FrameUnreadable`, `SessionDeleted`, `StoreClosed`. Cancelling leaves some of them cold.
+        """
+        if self._frames is None:
+            await self._table.load_path(self.head)
+        return self
 
     @overload
     def __getitem__(self, index: int) -> Frame: ...
@@ -44,7 +64,16 @@ class Stack(Sequence["Frame"]):
         """A frame by its place (0: the root, -1: the newest), or a tuple of them. Raises IndexError."""
         if index == -1 and (top := self.top) is not None:
             return top
+        if self._frames is None and self._table.cold_below > 1 and not isinstance(index, slice):
+            return self._at(index)
         return self.frames()[index]
+
+    def _at(self, index: int) -> Frame:
+        """One frame, without the others: they may be cold."""
+        place, length = operator_index(index), len(self)
+        if not -length <= place < length or self.head is None:
+            raise IndexError("stack index out of range")
+        return self._table.ancestor(self.head, place % length + 1)
 
     def __iter__(self) -> Iterator[Frame]:
         """Root first."""
@@ -56,6 +85,8 @@ class Stack(Sequence["Frame"]):
 
     def __contains__(self, item: object) -> bool:
         """Whether an equal frame is on it; O(n) at most."""
+        if type(item) is Frame and type(item.depth) is int:
+            return 0 < item.depth <= len(self) and self[item.depth - 1] == item
         return item in self.frames()
 
     def frames(self) -> tuple[Frame, ...]:

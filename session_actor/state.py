@@ -69,7 +69,7 @@ class State:
         self.branches: dict[str, int | None] = {MAIN: None}
         self.checkpoints: dict[str, int] = _NO_CHECKPOINTS
         self.call_ids: dict[str, None] = _NO_CALLS
-        """The ids of all tool calls, over all branches: an id that is not here needs no search."""
+        """The ids of the newest 1,024 tool calls, over all branches, oldest first: no other id is searched for."""
         self.keys = Keys()
         self.losses: Losses | None = None
         """What is known of records that are lost; None: none are."""
@@ -99,7 +99,7 @@ class State:
     def instructions(self, on: str | None = None) -> Instructions | None:
         """The instructions in force on branch `on` (None: the session's own head), None when there are none."""
         head = self.head_of(on)
-        frame = None if head is None else self.table.frames[head]
+        frame = None if head is None else self.table.get(head)
         return None if frame is None else frame.in_force
 
     def __repr__(self) -> str:

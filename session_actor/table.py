@@ -2,64 +2,208 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from .runs import contains, count, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Iterable, Sequence
 
-    from .frames import Frame
+    from .cold import Shelf
+    from .frames import Frame, Instructions
+    from .runs import Runs
+
+_NO_RUNS: Final[Runs] = []
+"""Shared by the many tables without gaps; never changed."""
+
+SPAN: Final = 512
+"""How many cold frames are read at once where many are wanted: about 5 ms of building them."""
 
 
 class Table:
     """All frames of one session; readers use it directly, as they would an ETS table.
 
-    `frames[id]` is the frame, or None where there is none (`frames[0]` always). A list and not a dict: ids are 1, 2,
-    3 …, a list costs 8 bytes a frame, and growing a dict of a million frames stops everything for 40 to 90 ms.
+    `frames[id]` is the frame, or None where there is none in memory (`frames[0]` always). A list and not a dict: ids
+    are 1, 2, 3 …, a list costs 8 bytes a frame, growing a dict of a million frames stops everything for 40 to 90 ms.
+
+    A frame below `cold_below` may be COLD: recovery from a snapshot leaves it on the disk, and its slot is None until
+    somebody asks for it. `get`, `at`, `path` and `ancestor` read it then, with the frames of its block that come before
+    it: one read of the disk that blocks. `load` reads off the loop. A slot once filled stays filled.
+
     Frames are only ever added. Pruning makes a new table, so that a stack which holds this one keeps its frames.
     """
 
-    __slots__ = ("frames",)
+    __slots__ = ("__weakref__", "absent", "cold_below", "frames", "instructions", "shelf")
 
     def __init__(self) -> None:
         """Make an empty table."""
         self.frames: list[Frame | None] = [None]
+        self.absent: Runs = _NO_RUNS
+        """The ids that have no frame: pruned, or passed over. For reading."""
+        self.cold_below = 1
+        self.shelf: Shelf | None = None
+        self.instructions: dict[int, Instructions] | None = None
+        """Those of cold frames whose instructions others inherit."""
+
+    @classmethod
+    def cold(cls, next_id: int, absent: Runs, shelf: Shelf) -> Table:
+        """A table whose frames below `next_id`, but for those `absent`, are all on the disk."""
+        table = cls()
+        table.frames = [None] * next_id
+        table.absent = absent
+        table.cold_below = next_id
+        table.shelf = shelf
+        shelf.tables.add(table)
+        return table
+
+    # --- what is there ---
 
     def get(self, frame_id: int) -> Frame | None:
-        """The frame of this id, None when there is none (never was, or pruned)."""
+        """The frame of this id, None when there is none (never was, or pruned).
+
+        A cold one is read. Raises what `Shelf` raises; nothing has changed then.
+        """
+        frames = self.frames
+        if not 0 < frame_id < len(frames):
+            return None
+        frame = frames[frame_id]
+        if frame is None and self.is_cold(frame_id):
+            self.read((frame_id,))
+            frame = frames[frame_id]
+        return frame
+
+    def slot(self, frame_id: int) -> Frame | None:
+        """The frame of this id if it is in memory."""
         return self.frames[frame_id] if 0 < frame_id < len(self.frames) else None
 
-    def add(self, frame: Frame) -> None:
-        """Add a frame whose id is larger than every one before it."""
-        frames = self.frames
-        gap = frame.id - len(frames)
-        if gap:
-            frames.extend([None] * gap)
-        frames.append(frame)
+    def is_cold(self, frame_id: int) -> bool:
+        """Whether the frame of this id is on the disk, and not in memory."""
+        if not 0 < frame_id < self.cold_below or self.frames[frame_id] is not None:
+            return False
+        return not self.absent or not contains(self.absent, frame_id)
+
+    def at(self, frame_id: int) -> Frame:
+        """The frame of an id that must be there; else LookupError. A cold one is read, as by `get`."""
+        frame = self.get(frame_id)
+        if frame is None:
+            raise LookupError(frame_id)
+        return frame
+
+    def has(self, frame_id: int) -> bool:
+        """Whether there is a frame of this id, in memory or on the disk."""
+        return self.slot(frame_id) is not None or self.is_cold(frame_id)
 
     def path(self, head: int | None, limit: int | None = None) -> list[Frame]:
-        """The frames from `head` downwards, newest first; at most `limit` of them (None: down to the root)."""
+        """The frames from `head` downwards, newest first; at most `limit` of them (None: down to the root).
+
+        Cold ones are read, many at once.
+        """
         frames = self.frames
         found: list[Frame] = []
         at = head
         left = -1 if limit is None else limit
         while at is not None and left:
-            left -= 1
             frame = frames[at]
             if frame is None:
-                raise LookupError(at)
+                frame = self._reach(at, left, found[-1].run_from if found else at)
+            left -= 1
             found.append(frame)
             at = frame.parent
         return found
 
-    def kept(self, ids: Container[int]) -> Table:
-        """A new table with the frames of `ids` only; this one stays as it is."""
+    def _reach(self, frame_id: int, count: int, run_from: int) -> Frame:
+        """Read a frame, and in the same go up to `count` that are known to be below it (a negative count: all).
+
+        `run_from`: that of the frame above it.
+        """
+        if self.is_cold(frame_id):
+            low = max(run_from, frame_id - SPAN + 1, frame_id - count + 1 if count > 0 else 1)
+            self.read(range(min(low, frame_id), frame_id + 1))
+        return self.at(frame_id)
+
+    def ancestor(self, head: int, depth: int) -> Frame:
+        """The frame at `depth` (1: the root) of the stack of `head`, which is at least so deep.
+
+        Goes from run to run and reads no frame between; cold ones are read, as by `get`.
+        """
+        frame = self.at(head)
+        while frame.id - (frame.depth - depth) < frame.run_from:
+            parent = self.at(frame.run_from).parent
+            frame = self.at(parent or 0)
+        return self.at(frame.id - (frame.depth - depth))
+
+    def instructions_of(self, frame_id: int) -> Instructions | None:
+        """The instructions that this frame brought, if they are in memory."""
+        frame = self.slot(frame_id)
+        if frame is not None:
+            return frame.instructions
+        return None if self.instructions is None else self.instructions.get(frame_id)
+
+    # --- the disk ---
+
+    def read(self, ids: Sequence[int]) -> None:
+        """Read those frames of `ids` that are cold; blocks. Raises what `Shelf` raises."""
+        if self.shelf is not None:
+            self.shelf.fill(self, ids)
+
+    async def load(self, ids: Iterable[int]) -> None:
+        """Read those frames of `ids` that are cold, off the loop. Raises what `Shelf` raises.
+
+        Cancelling leaves some read and some not.
+        """
+        if self.shelf is None:
+            return
+        left = iter(ids)
+        while window := tuple(islice(left, SPAN)):
+            wanted = [frame_id for frame_id in window if self.is_cold(frame_id)]
+            if wanted:
+                await self.shelf.load(self, wanted)
+            await asyncio.sleep(0)
+
+    async def load_path(self, head: int | None) -> None:
+        """Read the whole stack of `head` off the loop. Raises as `load` does."""
+        at = head
+        while at is not None:
+            await self.load((at,))
+            start = self.at(at).run_from
+            await self.load(range(start, at))
+            at = self.at(start).parent
+
+    # --- changes ---
+
+    def add(self, frame: Frame) -> None:
+        """Add a frame whose id is larger than every one before it."""
+        frames = self.frames
+        if frame.id > len(frames):
+            self.pass_over(frame.id)
+        frames.append(frame)
+
+    def pass_over(self, next_id: int) -> None:
+        """Go on with `next_id`: the ids up to it get no frame."""
+        first = len(self.frames)
+        if first < next_id:
+            self.frames.extend([None] * (next_id - first))
+            self.absent = merged(self.absent, [(first, next_id - 1)])
+
+    def without(self, dropped: Runs) -> Table:
+        """A new table without the frames of these ids; this one stays as it is."""
         table = Table()
-        table.frames = [frame if frame is not None and frame.id in ids else None for frame in self.frames]
+        table.frames = frames = self.frames.copy()
+        for first, last in dropped:
+            frames[first : last + 1] = [None] * (last + 1 - first)
+        table.absent = merged(self.absent, dropped)
+        table.cold_below = self.cold_below
+        table.instructions = self.instructions
+        table.shelf = self.shelf
+        if table.shelf is not None:
+            table.shelf.tables.add(table)
         return table
 
     def __len__(self) -> int:
-        """How many frames it holds. Walks all."""
-        return sum(frame is not None for frame in self.frames)
+        """How many frames there are, in memory or on the disk."""
+        return len(self.frames) - 1 - count(self.absent)
 
     def __repr__(self) -> str:
         """Size only."""

@@ -33,11 +33,11 @@ class Leaking(MemoryStore):
             raise ValueError(f"cannot store {data!r} {SECRET}") from KeyError(SECRET)
         return super().append(lease, seq, at_us, kind, data, weight)
 
-    async def load(self, lease: Lease) -> LoadedSession:
+    async def load(self, lease: Lease, **options) -> LoadedSession:
         if self.fails_to_load:
             self.fails_to_load -= 1
             raise ValueError(f"cannot load {SECRET}")
-        return await super().load(lease)
+        return await super().load(lease, **options)
 
 
 class Unknown(Call[None]):

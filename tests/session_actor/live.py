@@ -5,13 +5,20 @@ from __future__ import annotations
 import pytest
 
 from session_actor.apply import apply
+from session_actor.cold import Shelf
 from session_actor.decide import decide
 from session_actor.errors import Refused
-from session_actor.events import decode_event
-from session_actor.history import created
+from session_actor.events import Pruned, Pushed, decode_event
+from session_actor.frames import Frame
+from session_actor.history import Held, created, tips_of
 from session_actor.keys import Repeat
 from session_actor.persistence import encode_record_data
+from session_actor.persistence.frame_index import frames_of
+from session_actor.persistence.record import NO_SUM, Record, decode_record, encode_record
+from session_actor.prune import unheld
+from session_actor.snapshots import snapshot_of, state_from
 from session_actor.state import State
+from session_actor.table import Table
 
 
 class Live:
@@ -22,6 +29,7 @@ class Live:
     def __init__(self, session: str = "user-42", metadata: object = None, source: object = None) -> None:
         self.state = State()
         self.records: list[tuple[str, bytes, int, int]] = []
+        self.saved: list[tuple[int, bytes]] = []
         self.at_us = 1_700_000_000_000_000
         self.record(created(session, metadata, source)[0])
 
@@ -53,8 +61,64 @@ class Live:
             apply(state, decode_event(kind, data), seq, at_us)
         return state
 
+    def save(self) -> None:
+        """Take a snapshot."""
+        self.saved.append((self.state.seq, snapshot_of(self.state)))
+
+    def recovered(self, number: int = -1) -> State:
+        """The state that is made from a snapshot (the newest is -1) and the records behind it; its frames are cold."""
+        if len(self.saved) < -number:
+            return self.replayed()
+        saved_seq, data = self.saved[number]
+        state = state_from(data, saved_seq, Shelf(self.state.session, Archive(self.records)))
+        for kind, record, seq, at_us in self.records[saved_seq:]:
+            event = decode_event(kind, record)
+            if isinstance(event, Pushed) and event.parent is not None and event.place is None:
+                state.table.get(event.parent)
+            if isinstance(event, Pushed) and event.place is not None and event.place.configured is not None:
+                state.table.get(event.place.configured)
+            apply(state, event, seq, at_us)
+        if state.head is not None:
+            state.table.get(state.head)
+        return state
+
     def ids(self, on: str | None = None) -> list[int]:
         return [frame.id for frame in self.state.stack(on)]
+
+
+class Archive:
+    """Records as a store gives them out, one read after the other; `reads` are the ids of each."""
+
+    def __init__(self, records: list[tuple[str, bytes, int, int]]) -> None:
+        self.by_frame = {
+            frame_id: decode_record(encode_record(seq, at_us, kind, data, NO_SUM)[0])
+            for kind, data, seq, at_us in records
+            for frame_id in frames_of(kind, data)
+        }
+        self.reads: list[list[int]] = []
+
+    def read(self, ids) -> list[Record]:
+        self.reads.append(list(ids))
+        found = {record.seq: record for frame_id in ids if (record := self.by_frame.get(frame_id))}
+        return [found[seq] for seq in sorted(found)]
+
+    async def fetch(self, ids) -> list[Record]:
+        return self.read(ids)
+
+
+def prune(live: Live) -> None:
+    """Drop what nothing holds."""
+    state, held = live.state, Held()
+    for needed in held.add(state.table, tips_of(state, keys=True)):
+        state.table.read(needed)
+    live.record(Pruned(tuple(unheld(state, held))))
+
+
+def frames_of_table(table: Table) -> list[Frame | None]:
+    """All frames, the cold ones too."""
+    if table.cold_below == 1:
+        return list(table.frames)
+    return [table.get(frame_id) for frame_id in range(len(table.frames))]
 
 
 def picture(state: State) -> dict[str, object]:
@@ -68,11 +132,12 @@ def picture(state: State) -> dict[str, object]:
         "ended": state.ended,
         "seq": state.seq,
         "next_id": state.next_id,
-        "frames": list(state.table.frames),
+        "frames": frames_of_table(state.table),
         "head": state.head,
         "attached": state.attached,
         "branches": dict(state.branches),
         "checkpoints": dict(state.checkpoints),
-        "call_ids": set(state.call_ids),
+        "absent": list(state.table.absent),
+        "call_ids": list(state.call_ids),
         "keys": dict(state.keys.entries()),
     }

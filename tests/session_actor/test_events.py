@@ -24,13 +24,15 @@ from session_actor.events import (
     HistorySealed,
     Moved,
     NameDeleted,
+    Place,
     Popped,
+    Pruned,
     Pushed,
     Renamed,
     Source,
     decode_event,
 )
-from session_actor.frames import Hold, Instructions, Tool, Turn, Usage
+from session_actor.frames import Hold, Instructions, OpenCall, Tool, Turn, Usage
 from session_actor.history import created
 from session_actor.persistence import encode_record_data
 
@@ -109,6 +111,12 @@ GOLDEN = [
         '{"id":7,"parent":6,"turns":[],"holds":[{"ref":[4,0],"reason":"approval"}]}',
     ),
     (Pushed(8, 7, "\ud800"), '{"id":8,"parent":7,"user_input":{"$esc":"\\\\ud800"}}'),
+    (
+        Pushed(
+            32, 31, "hi", place=Place(12, 30, 31, 6, 7, (OpenCall(CallRef(4, 0), "approval"), OpenCall(CallRef(5, 1))))
+        ),
+        '{"id":32,"parent":31,"user_input":"hi","place":[12,30,31,6,7,[[[4,0],"approval"],[[5,1],null]]]}',
+    ),
     (Popped(8, None, 8), '{"head":8,"to":null,"n":8}'),
     (Popped(8, 7, 1, "idea"), '{"head":8,"to":7,"n":1,"branch":"idea"}'),
     (Moved(7), '{"to":7}'),
@@ -126,6 +134,7 @@ GOLDEN = [
         HistorySealed((("main", None), ("idea", 1)), (("here", 1),), 1, None, 5),
         '{"branches":[["main",null],["idea",1]],"checkpoints":[["here",1]],"head":1,"attached":null,"next_id":5}',
     ),
+    (Pruned(((2, 5), (9, 9))), '{"dropped":[[2,5],[9,9]]}'),
     (Ended("done"), '{"reason":"done"}'),
     (Gap(3, "damaged"), '{"first":3,"why":"damaged"}'),
 ]
@@ -150,6 +159,7 @@ def test_the_kinds_are_those_of_ever():
         "session_ended",
         "history_copied",
         "history_sealed",
+        "pruned",
         "store.gap",
     ]
     assert {kind for kind, event in KINDS.items() if event.kind != kind} == set()

@@ -166,7 +166,7 @@ def test_a_pruned_table_is_a_new_one():
     table = Table()
     for frame_id in (1, 2, 3):
         table.add(Frame(frame_id, frame_id - 1 or None, frame_id, 0))
-    kept = table.kept({1, 3})
+    kept = table.without([(2, 2)])
 
     assert [kept.get(1), kept.get(2), kept.get(3)] == [table.get(1), None, table.get(3)]
     assert len(table) == 3

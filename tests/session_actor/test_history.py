@@ -20,11 +20,11 @@ from session_actor.commands import (
 from session_actor.decide import decide
 from session_actor.errors import ForkUnfinished, FrameUnknown, RecordTooLarge, SessionActorError
 from session_actor.events import HistoryCopied, Source
-from session_actor.history import CHUNK_WEIGHT, created, history_of, history_to, kept_table, live_frames
+from session_actor.history import CHUNK_WEIGHT, created, history_of, history_to, live_frames
 from session_actor.keys import Repeat
 from session_actor.persistence import encode_record_data
 
-from .live import Live, picture
+from .live import Live, picture, prune
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_live_are_the_frames_that_a_head_a_branch_or_a_checkpoint_holds(live):
     assert live_frames(live.state) == {1, 2, 3, 4, 5, 6, 7}
 
 
-def test_a_pruned_table_keeps_what_lives_and_what_a_key_answers_with():
+def test_pruning_keeps_what_lives_and_what_a_key_answers_with():
     live = Live()
     live.do(Push("a"))
     live.do(Push("b", key="k"))
@@ -66,10 +66,10 @@ def test_a_pruned_table_keeps_what_lives_and_what_a_key_answers_with():
     live.do(Push("d"))
     live.do(Push("e"))
     live.do(Pop(1))
-    pruned = kept_table(live.state)
+    prune(live)
 
-    assert [frame.id for frame in pruned.frames if frame] == [1, 2, 3, 4]
-    live.state.table = pruned
+    assert [frame.id for frame in live.state.table.frames if frame] == [1, 2, 3, 4]
+    assert picture(live.replayed()) == picture(live.state)
     assert decide(live.state, Pop(2, key="p")) == Repeat(popped, 5)
     assert [frame.user_input for frame in live.state.stack()] == ["a", "d"]
 

@@ -17,11 +17,10 @@ from session_actor.commands import (
     Pop,
     Push,
 )
-from session_actor.history import kept_table
 from session_actor.stack import Stack
 from session_actor.table import Table
 
-from .live import Live
+from .live import Live, prune
 
 
 @pytest.fixture
@@ -85,7 +84,7 @@ def test_a_taken_stack_survives_everything_that_happens_later(live):
     live.do(Goto(1))
     live.do(DeleteBranch("main"))
     live.do(Push("more"))
-    live.state.table = kept_table(live.state)
+    prune(live)
 
     assert [frame.user_input for frame in taken] == ["a", "b", "c", "d"]
     assert live.state.table.get(4) is None

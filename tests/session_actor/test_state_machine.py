@@ -23,9 +23,9 @@ from session_actor.commands import (
     RenameCheckpoint,
 )
 from session_actor.errors import BranchAttached, FrameUnknown, NameTaken, NameUnknown, Refused
-from session_actor.history import kept_table, live_frames
+from session_actor.history import live_frames
 
-from .live import Live, picture
+from .live import Live, picture, prune
 
 NAMES = st.sampled_from(["main", "idea", "other", "here", "there", "b3", "b5"])
 FRAMES = st.integers(1, 30)
@@ -72,6 +72,11 @@ class StateMachine(RuleBasedStateMachine):
             self.attached = self.free(f"b{frame.id}")
         self.branches[self.attached] = path
         self.at[frame.id] = path
+
+    @rule(n=st.integers(20, 50))
+    def push_many(self, n):
+        for _ in range(n):
+            self.push(add=False)
 
     @rule(name=NAMES)
     def push_on_a_branch(self, name):
@@ -183,15 +188,28 @@ class StateMachine(RuleBasedStateMachine):
     def take_the_stack(self):
         self.taken.append((self.live.state.stack(), self.head))
 
+    @rule()
+    def save(self):
+        self.live.save()
+
+    @rule(newest=st.booleans())
+    def recover(self, newest):
+        number = -1 if newest else -2
+        recovered = self.live.recovered(number)
+        assert picture(recovered) == picture(self.live.state)
+        self.live.state = self.live.recovered(number)
+
     @precondition(lambda self: self.at)
     @rule()
     def prune(self):
+        prune(self.live)
+        table = self.live.state.table
         live = live_frames(self.live.state)
-        pruned = kept_table(self.live.state)
-        assert {frame.id for frame in pruned.frames if frame} == live
+        assert {frame_id for frame_id in self.at if table.get(frame_id)} == live
         assert {
             frame for path in (self.head, *self.branches.values(), *self.checkpoints.values()) for frame in path
-        } == {text_of(self.live.state.table.get(frame)) for frame in live}
+        } == {text_of(table.get(frame)) for frame in live}
+        self.at = {frame_id: texts for frame_id, texts in self.at.items() if frame_id in live}
 
     @invariant()
     def every_path_is_the_model_s(self):

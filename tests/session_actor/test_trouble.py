@@ -29,11 +29,11 @@ class Unreadable(MemoryStore):
         self.error = error
         self.failures = 0
 
-    async def load(self, lease: Lease) -> LoadedSession:
+    async def load(self, lease: Lease, **options) -> LoadedSession:
         if self.failures:
             self.failures -= 1
             raise self.error
-        return await super().load(lease)
+        return await super().load(lease, **options)
 
 
 @pytest.mark.parametrize("error", OUTAGES, ids=["degraded", "os error"])

@@ -1,0 +1,89 @@
+"""Recovery: the newest snapshot that can be used, and the records behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .errors import RecordUnreadable, ReplayError
+from .events import Pushed, decode_event
+from .losses import replay
+from .snapshots import SnapshotUnusable, state_from
+from .state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from session_actor.persistence import Lease, LoadedSession, Record, RecoveryReport, Store
+
+    from .cold import Shelf
+    from .table import Table
+
+_RECORDS_PER_TURN: Final = 1_000
+"""How many records are applied between two turns of the loop: about 3 ms, so that others never wait 10 ms."""
+
+
+class Recovered(NamedTuple):
+    """A session as it was when its last record was made."""
+
+    state: State
+    report: RecoveryReport
+    snapshot_seq: int
+    """The record of the snapshot that was used, 0 without one."""
+
+
+async def recover(store: Store, lease: Lease, shelf: Shelf) -> Recovered:
+    """The state of a session; its head is in memory, so that the first push reads nothing.
+
+    Raises `StoreCorrupt` and what `Store.load` raises; `ReplayError` and its kin for records that do not fit.
+    """
+    before: int | None = None
+    while True:
+        loaded = await store.load(lease, before=before)
+        snapshot = loaded.snapshot
+        try:
+            state = await _state_of(loaded, shelf)
+        except (SnapshotUnusable, ReplayError, RecordUnreadable) as error:
+            if snapshot is None:
+                raise
+            _warn(lease.session, snapshot.seq, error)
+            before = snapshot.seq
+            continue
+        if state.head is not None:
+            await state.table.load((state.head,))
+        return Recovered(state, loaded.report, 0 if snapshot is None else snapshot.seq)
+
+
+async def _state_of(loaded: LoadedSession, shelf: Shelf) -> State:
+    snapshot = loaded.snapshot
+    state = State() if snapshot is None else state_from(snapshot.data, snapshot.seq, shelf)
+    await _replay(state, loaded.records)
+    return state
+
+
+async def _replay(state: State, records: Sequence[Record]) -> None:
+    cold_below = state.table.cold_below
+    for number, record in enumerate(records, 1):
+        event = decode_event(record.kind, record.data)
+        if type(event) is Pushed and event.parent is not None and event.parent < cold_below:
+            await _load_inherited(state.table, event)
+        replay(state, event, record.seq, record.at_us)
+        if not number % _RECORDS_PER_TURN:
+            await asyncio.sleep(0)
+
+
+async def _load_inherited(table: Table, event: Pushed) -> None:
+    """Read what a frame inherits from a cold one and its record does not hold."""
+    parent, place = event.parent, event.place
+    if place is None:
+        await table.load((parent or 0,))
+    elif place.configured is not None and table.instructions_of(place.configured) is None:
+        await table.load((place.configured,))
+
+
+def _warn(session: str, seq: int, error: Exception) -> None:
+    import structlog
+
+    structlog.get_logger("session_actor").warning(
+        "snapshot_unusable", session=session, seq=seq, error=str(error), next_step="an older one is tried"
+    )

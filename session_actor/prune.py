@@ -1,0 +1,102 @@
+"""Pruning: frames that nothing holds are given up, and the store drops the files that hold nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from session_actor.persistence import PersistenceError
+from session_actor.supervisors import Call, SupervisorError
+
+from .errors import translate
+from .history import Held, tips_of
+from .runs import merged, without
+
+if TYPE_CHECKING:
+    from .cell import Cell
+    from .runs import Runs
+    from .state import State
+
+
+class PruneReport(msgspec.Struct, frozen=True):
+    """What pruning a session gave back."""
+
+    frames: int = 0
+    """Frames that are known no more."""
+    files: int = 0
+    """Files of the store that are gone."""
+    size_bytes: int = 0
+    """Bytes that they took."""
+
+
+class Save(msgspec.Struct, Call[int], frozen=True, gc=False):
+    """Save a snapshot, unless nothing changed since the last; the reply is the record that it follows, 0 for none."""
+
+
+class Prune(msgspec.Struct, Call[int], frozen=True):
+    """Give up the frames that are neither held, nor held by what happened since; the reply is how many."""
+
+    held: Held
+
+
+async def hold(state: State) -> Held:
+    """What the head, the branches, the checkpoints and the known keys hold; what is cold is read off the loop."""
+    held, table = Held(), state.table
+    for needed in held.add(table, tips_of(state, keys=True)):
+        await table.load(needed)
+    return held
+
+
+def unheld(state: State, held: Held) -> Runs:
+    """The ids of the frames that are there and not held."""
+    return without([(1, state.next_id - 1)], merged(held.runs, state.table.absent)) if state.next_id > 1 else []
+
+
+async def prune_session(cell: Cell, timeout_s: float | None = None, *, forced: bool = True) -> PruneReport:
+    """Prune a session, which stays loaded meanwhile; see `Session.prune`.
+
+    `forced` False: do nothing at all when no frame would be dropped.
+    """
+    cell.busy += 1
+    try:
+        return await _prune(cell, timeout_s, forced=forced)
+    except SupervisorError as error:
+        raise cell.explain(error) from None
+    except PersistenceError as error:
+        raise translate(error) from None
+    finally:
+        cell.busy -= 1
+
+
+async def _prune(cell: Cell, timeout_s: float | None, *, forced: bool) -> PruneReport:
+    state = await cell.ready(timeout_s)
+    held = await hold(state)
+    if not forced and not unheld(state, held):
+        return PruneReport()
+    await _save(cell)  # the store keeps two snapshots, and drops what lies before both
+    frames = await _ask(cell, Prune(held))
+    await _save(cell)
+    await _keep_for_others(cell)
+    gone = (await cell.ready(timeout_s)).table.absent
+    dropped = await cell.store.prune(cell.held_lease(), gone)
+    return PruneReport(frames, dropped.files, dropped.size_bytes)
+
+
+async def _save(cell: Cell) -> None:
+    seq = await _ask(cell, Save())
+    if seq:
+        await cell.store.saved(cell.held_lease(), seq)
+
+
+async def _keep_for_others(cell: Cell) -> None:
+    """Stacks that were taken before keep their frames: what is gone for the session is read for them now."""
+    state, shelf = await cell.ready(None), cell.shelf()
+    for table in list(shelf.tables):
+        if table is not state.table:
+            for first, last in state.table.absent:
+                await table.load(range(first, last + 1))
+
+
+async def _ask(cell: Cell, message: Call[Any]) -> Any:
+    return await cell.server_ref().call(message, timeout_s=None)

@@ -1,0 +1,120 @@
+"""Snapshots of a state: all of it but its frames, which stay where their records are.
+
+A snapshot is what recovery starts from: the records behind it are replayed on it. One that cannot be used is passed
+over for an older one, in the end for all records, so its form may change at any time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from session_actor.persistence import values
+from session_actor.persistence.errors import ValueUnreadable
+
+from .blocks import NULL, Free
+from .events import Source
+from .keys import Answer, KeyEntry
+from .runs import merged
+from .state import State
+from .table import Table
+
+if TYPE_CHECKING:
+    from .cold import Shelf
+
+VERSION: Final = 1
+
+EVERY_RECORDS: Final = 1_000
+"""After so many records a session saves a snapshot."""
+
+RESTING_RECORDS: Final = 100
+"""After so many it saves one when it is unloaded."""
+
+
+class SnapshotUnusable(Exception):
+    """Why a state cannot be made from a snapshot."""
+
+
+class _Saved(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The fields of a state, in the order of its dicts."""
+
+    version: int
+    session: str
+    created_at_us: int
+    next_id: int
+    head: int | None
+    attached: str | None
+    branches: tuple[tuple[str, int | None], ...]
+    checkpoints: tuple[tuple[str, int], ...] = ()
+    calls: tuple[str, ...] = ()
+    keys: tuple[tuple[str, int, str, int | None, int | None], ...] = ()
+    """Each key with its record, the fingerprint, and the two numbers of its answer."""
+    absent: tuple[tuple[int, int], ...] = ()
+    ended: str | None = None
+    source: Source | None = None
+    metadata: Free = NULL
+
+
+def may_be_saved(state: State) -> bool:
+    """Whether a snapshot says it all: not of an unfinished copy, and not when records are lost (they tell what is)."""
+    return state.created_at_us is not None and not state.importing and state.losses is None
+
+
+def snapshot_of(state: State) -> bytes:
+    """The state as JSON, for `Store.save`; its cost does not depend on the number of frames. See `may_be_saved`."""
+    return values.encode_record_data(
+        _Saved(
+            VERSION,
+            state.session,
+            state.created_at_us or 0,
+            state.next_id,
+            state.head,
+            state.attached,
+            tuple(state.branches.items()),
+            tuple(state.checkpoints.items()),
+            tuple(state.call_ids),
+            tuple(
+                (key, entry.seq, entry.args, entry.answer.frame, entry.answer.popped)
+                for key, entry in state.keys.entries().items()
+            ),
+            tuple(state.table.absent),
+            state.ended,
+            state.source,
+            state.raw_metadata,
+        )
+    )
+
+
+def state_from(data: msgspec.Raw | bytes, seq: int, shelf: Shelf) -> State:
+    """The state after record `seq`; its frames are cold, on `shelf`. Raises `SnapshotUnusable`."""
+    try:
+        saved = values.decode_typed(data, _Saved)
+    except ValueUnreadable as error:
+        raise SnapshotUnusable(str(error)) from None
+    _check(saved)
+    state = State()
+    state.seq = seq
+    state.session, state.created_at_us, state.next_id = saved.session, saved.created_at_us, saved.next_id
+    state.head, state.attached, state.branches = saved.head, saved.attached, dict(saved.branches)
+    state.ended, state.source, state.raw_metadata = saved.ended, saved.source, saved.metadata
+    if saved.checkpoints:
+        state.checkpoints = dict(saved.checkpoints)
+    if saved.calls:
+        state.call_ids = dict.fromkeys(saved.calls)
+    for key, key_seq, args, frame, popped in saved.keys:
+        state.keys.remember(key, KeyEntry(key_seq, args, Answer(frame, popped)))
+    state.table = Table.cold(saved.next_id, merged(saved.absent), shelf)
+    return state
+
+
+def _check(saved: _Saved) -> None:
+    """What a sum cannot say: that another version, or a fault of this one, did not write what cannot be."""
+    branches = dict(saved.branches)
+    tips = (saved.head, *branches.values(), *(frame for _, frame in saved.checkpoints))
+    if saved.version != VERSION:
+        raise SnapshotUnusable(f"its version is {saved.version}, this one reads {VERSION}")
+    if saved.next_id < 1 or not all(tip is None or 0 < tip < saved.next_id for tip in tips):
+        raise SnapshotUnusable("it names frames that cannot be")
+    if saved.attached is not None and branches.get(saved.attached, -1) != saved.head:
+        raise SnapshotUnusable("its head is not on its branch")
