@@ -115,7 +115,7 @@ class Cutter:
         await self.lock.acquire()
         committing = False
         try:
-            segments = self._ready()
+            segments = [] if self._trouble.lost is not None else self._ready()
             if not segments:
                 return 0
             contents = [await self._thread.run(partial(self._contents, segment)) for segment in segments]

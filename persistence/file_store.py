@@ -393,6 +393,8 @@ class FileStore:
         if not reached.done():
             self.reach(level)
             engine.trouble.retry_now()
+            if engine.trouble.lost is not None:
+                engine.fail_waiters(engine.trouble.lost)
         await reached
 
     def health(self) -> StoreHealth:

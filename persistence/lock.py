@@ -71,6 +71,27 @@ class StoreLock:
                 os.close(fd)
         return taken
 
+    def renew(self) -> bool:
+        """Make sure that the lock still keeps others out, which it does not once its file was removed or replaced.
+
+        Returns whether it does; when it did not, the file was made and locked anew. Blocks. Raises `StoreLocked` when
+        another process has taken the lock meanwhile, `StoreClosed` without it, OSError when the folder is away.
+        """
+        self.ensure_held()
+        fd = self._fd
+        if fd is None or self._is_current(fd):
+            return True
+        self._fd, taken = None, False
+        try:
+            taken = self.try_acquire()
+        finally:
+            if not taken:
+                self._fd = fd
+        if not taken:
+            raise StoreLocked(str(self._path.parent), self._holder())
+        os.close(fd)
+        return False
+
     def release(self) -> None:
         """Give the lock up; without it: no effect."""
         if self._fd is not None:

@@ -6,12 +6,14 @@ so beginning one costs two quick calls. Bytes that were preallocated and never w
 
 from __future__ import annotations
 
+import errno
 import re
 from collections import deque
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from .batch import Batch, rebuild
+from .errors import LogCorrupt
 from .header import SegmentHeader, SegmentRef, encode_segment_header
 from .reserve import Reserve, is_full
 from .segment import Segment
@@ -25,6 +27,11 @@ RESERVE_NAME: Final = "reserve"
 TAKEOVER_NAME: Final = "takeover"
 SCRATCH_NAMES: Final = frozenset({SPARE_NAME, RESERVE_NAME, TAKEOVER_NAME})
 """Of files that hold nothing: the next to open the store removes them."""
+
+
+def _is_removed(segment: Segment) -> bool:
+    file = segment.file
+    return file is not None and not file.linked()
 
 
 class Log:
@@ -73,9 +80,15 @@ class Log:
         return self._spare is not None
 
     def prepare_spare(self) -> None:
-        """Make the preallocated file that `begin` needs, and hold the reserve before there is more to cut. Blocks."""
+        """Make the preallocated file that `begin` needs, and hold the reserve before there is more to cut. Blocks.
+
+        Afterwards the name of the current segment is on the disk: so a loss of power takes the newest name at most, and
+        a segment that is missing in between was lost otherwise.
+        """
+        self._make_folder()
         if self.current is not None:
             self.reserve.take()
+            self._disk.sync_dir(self.folder)
         path = self.path(SPARE_NAME)
         self._disk.unlink(path)
         file = self._disk.open(path, create=True)
@@ -89,17 +102,24 @@ class Log:
         self._spare = file
 
     def begin(self) -> Segment:
-        """Make the spare the current segment, which continues the one before; that one is sealed."""
+        """Make the spare the current segment, which continues the one before; that one is sealed.
+
+        When it raises OSError, the spare is gone and another must be prepared.
+        """
         if self._spare is None:
             raise RuntimeError("no spare segment")
         before = self.current
         continues = self.tail if before is None else SegmentRef(before.number, before.end)
         number = self.next_number
         header = encode_segment_header(SegmentHeader(number, continues))
-        self._spare.write(header[0], 0)
-        self._disk.rename(self.path(SPARE_NAME), self.path(number))
-        segment = Segment(number, self.path(number), self._spare, continues, header)
-        self._spare = None
+        file, self._spare = self._spare, None
+        try:
+            file.write(header[0], 0)
+            self._disk.rename(self.path(SPARE_NAME), self.path(number))
+        except BaseException:
+            file.close()  # it may have been removed: another is made
+            raise
+        segment = Segment(number, self.path(number), file, continues, header)
         self._become_current(segment)
         return segment
 
@@ -124,6 +144,10 @@ class Log:
             return self._take_over(oldest, batches)
 
     def _take_over(self, oldest: Segment, batches: list[Batch]) -> tuple[Segment, list[Batch]]:
+        self._make_folder()
+        for segment in self._removed():
+            if segment.number <= oldest.number and segment.synced:
+                self._write_anew(segment)
         continues = SegmentRef(oldest.number, oldest.synced) if oldest.synced else oldest.continues
         number = self.next_number
         header = encode_segment_header(SegmentHeader(number, continues))
@@ -145,9 +169,53 @@ class Log:
             raise
         return segment, rebuilt
 
+    def _make_folder(self) -> None:
+        """The folder may have been removed."""
+        if self._disk.make_dir(self.folder):
+            self._disk.sync_dir(self.folder.rpartition("/")[0])
+
+    def _write_anew(self, segment: Segment) -> None:
+        """Give the synced part of a segment a name again: it was removed, but is there as long as it is open."""
+        old = segment.writable
+        data = old.read(0, segment.synced)
+        if crc32(data) != segment.crc:
+            raise LogCorrupt(segment.path, 0, "its bytes are not those that were written")
+        path = self.path(TAKEOVER_NAME)
+        self._disk.unlink(path)
+        file = self._disk.open(path, create=True)
+        try:
+            file.write(data, 0)
+            file.sync()
+            self._disk.rename(path, segment.path)
+        except BaseException:
+            file.close()
+            raise
+        segment.file = file
+        old.close()
+
+    def is_whole(self) -> bool:
+        """Whether the folder holds the segments of this process and no later ones. Blocks."""
+        names = self._disk.list(self.folder)
+        numbers = [int(match[1]) for match in map(SEGMENT_NAME.fullmatch, names) if match]
+        return max(numbers, default=0) < self.next_number and not self._removed()
+
+    def check_names(self) -> None:
+        """Raises OSError when a segment that is open was removed underneath: its records would go with this process."""
+        for segment in self._removed():
+            raise FileNotFoundError(errno.ENOENT, "it was removed underneath", segment.path)
+
+    def _removed(self) -> list[Segment]:
+        """The live segments whose files were removed by somebody else. Asked in a thread."""
+        removed = [segment for segment in self._live() if _is_removed(segment)]
+        live = self._live() if removed else []  # those that were cut meanwhile are not
+        return [segment for segment in removed if segment in live]
+
+    def _live(self) -> list[Segment]:
+        return [*self.sealed, *([self.current] if self.current else [])]
+
     def adopt(self, segment: Segment, oldest: Segment) -> list[Segment]:
         """Go on in a segment that took over; returns those that are void now, for `remove`."""
-        void = [old for old in [*self.sealed, *([self.current] if self.current else [])] if old.number > oldest.number]
+        void = [old for old in self._live() if old.number > oldest.number]
         kept = [old for old in self.sealed if old.number < oldest.number]
         if oldest.synced:
             oldest.cut_to_synced()
@@ -168,13 +236,17 @@ class Log:
         self._disk.sync_dir(self.folder)
         self.reserve.take_back()
 
-    def close(self) -> None:
-        """Close all files, and give back what was preallocated and not used. Blocks. Raises OSError afterwards."""
-        current, spare = self.current, self._spare
+    def close(self, *, lost: bool) -> None:
+        """Close all files, and give back what was preallocated and not used. Blocks. Raises OSError afterwards.
+
+        `lost`: the files are another process's now, and are left as they are.
+        """
+        current, spare = (None if lost else self.current), self._spare
         self._spare = None
         try:
-            self.reserve.close()
-            if spare is not None:
+            if not lost:
+                self.reserve.close()
+            if spare is not None and not lost:
                 self._disk.unlink(self.path(SPARE_NAME))
             if current is not None and current.file is not None:
                 current.file.truncate(current.written)
@@ -182,5 +254,5 @@ class Log:
             for file in (spare, self._successor):
                 if file is not None:
                     file.close()
-            for segment in [*self.sealed, *([current] if current else [])]:
+            for segment in self._live():
                 segment.close()

@@ -51,6 +51,13 @@ class DiskFile(Protocol):
         """Return when everything written so far is on the disk (fdatasync). After an error nothing may be assumed."""
         ...
 
+    def linked(self) -> bool:
+        """Whether the file still has a name: one that was removed takes writes, and is gone when it is closed.
+
+        True once it is closed.
+        """
+        ...
+
     def close(self) -> None:
         """Close; again: no effect."""
         ...
@@ -61,6 +68,10 @@ class DiskLock(Protocol):
 
     async def acquire(self, timeout_s: float | None = 0) -> None:
         """Take the lock; see `StoreLock.acquire`."""
+        ...
+
+    def renew(self) -> bool:
+        """Make sure that the lock still keeps others out; see `StoreLock.renew`."""
         ...
 
     def release(self) -> None:
@@ -174,6 +185,11 @@ class OsFile:
     def sync(self) -> None:
         """See `DiskFile`."""
         _sync_data(self._fd)
+
+    def linked(self) -> bool:
+        """See `DiskFile`."""
+        descriptor = self._fd
+        return descriptor < 0 or os.fstat(descriptor).st_nlink > 0
 
     def close(self) -> None:
         """See `DiskFile`."""

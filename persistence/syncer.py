@@ -9,7 +9,6 @@ the last synced byte, from memory.
 
 from __future__ import annotations
 
-import errno
 from collections import deque
 from itertools import groupby
 from time import perf_counter
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from .errors import StoreLocked
-from .log import is_removed
 from .waiters import SLICE_S, Waiters
 
 if TYPE_CHECKING:
@@ -190,6 +188,7 @@ class Syncer:
             found = [_sync_segment(list(group)) for _, group in groupby(batches, lambda batch: batch.segment)]
             if names is not None:
                 self._disk.sync_dir(names)
+            self._log.check_names()
             self._guard()
             return found
 
@@ -237,7 +236,15 @@ class Syncer:
 
     # --- after an error -----------------------------------------------------------------------------------------------
 
-    def _poisoned(self, error: BaseException) -> None:
+    def replace_segment(self, error: BaseException) -> bool:
+        """The segment refuses lines: let another take over, unless a sync runs now; returns whether that was begun."""
+        if self._running or self._taking_over:
+            return False
+        self._writer.waiters.fail(self._writer.not_durable("written", error))
+        self._poisoned(error, "write_failed")
+        return True
+
+    def _poisoned(self, error: BaseException, name: str = "sync_failed") -> None:
         """Acknowledge nothing, and let a new segment take over at the last synced byte."""
         if isinstance(error, StoreLocked):
             self._lose(error)
@@ -247,13 +254,12 @@ class Syncer:
         self._settle(float("inf"))
         self.growing = None
         self.waiters.fail(self._writer.not_durable("synced", error))
-        self._trouble.note(error, "sync_failed")
+        self._trouble.degrade(error, name)
         self._writer.pause(lambda: self._take_over(error))
 
     def _take_over(self, error: BaseException) -> None:
         batches = [*self._in_sync, *self._unsynced, *self._writer.unwritten()]
         oldest = batches[0].segment
-        self._trouble.degrade(error, "sync_failed")
 
         def done(result: tuple[Segment, list[Batch]] | None, failure: BaseException | None) -> None:
             if isinstance(failure, StoreLocked):
@@ -320,8 +326,6 @@ def _sync_segment(batches: list[Batch]) -> Synced:
     """Sync the file of `batches`, which follow what is synced of it. Blocks; long sums leave the interpreter free."""
     segment, last = batches[0].segment, batches[-1]
     segment.writable.sync()
-    if is_removed(segment):
-        raise FileNotFoundError(errno.ENOENT, "it was removed underneath", segment.path)
     crc = segment.crc
     for batch in batches:
         crc = crc32(batch.data, crc)

@@ -20,7 +20,7 @@ class Trouble:
 
     __slots__ = (
         "_again", "_closed", "_delay_s", "_handle", "_loop", "_on_change", "_tries",
-        "events", "last_error", "last_error_at_us", "since_us",
+        "events", "last_error", "last_error_at_us", "lost", "since_us",
     )  # fmt: skip
 
     def __init__(self, loop: asyncio.AbstractEventLoop, on_change: Callable[[], None], events: Events) -> None:
@@ -37,6 +37,8 @@ class Trouble:
         self._delay_s = FIRST_RETRY_S
         self._tries = 0
         self._closed = False
+        self.lost: BaseException | None = None
+        """Why nothing may be written any more: another process has the store."""
         self._again: Callable[[], None] | None = None
         self._handle: asyncio.TimerHandle | None = None
 
@@ -70,6 +72,12 @@ class Trouble:
         self._handle = self._loop.call_later(self._delay_s, self.retry_now)
         self._delay_s = min(self._delay_s * 2, LAST_RETRY_S)
 
+    def lose(self, error: BaseException) -> None:
+        """The store is another process's now: be degraded for good."""
+        self.degrade(error, "lost")
+        self.lost = error
+        self.close()
+
     def retry_now(self) -> None:
         """Try what failed again at once; no effect when nothing waits to be tried."""
         self._cancel()
@@ -80,6 +88,8 @@ class Trouble:
 
     def clear(self) -> None:
         """Records are written again."""
+        if self.lost is not None:
+            return
         since_us, self.since_us = self.since_us, None
         self._delay_s = FIRST_RETRY_S
         self.forget()

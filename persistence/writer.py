@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from .batch import Batch
 from .errors import NotDurable
 from .record import SUFFIX_BYTES, encode_logged
+from .reserve import is_full
 from .values import encode_record_data
 from .waiters import SLICE_S, Waiters
 
@@ -35,6 +36,8 @@ STEP_RECORDS: Final = 16
 STEP_BYTES: Final = 64 * 1024
 BATCH_BYTES: Final = 512 * 1024
 BURST_DELAY_S: Final = 0.001
+REFUSALS: Final = 3
+"""So often in a row a segment may refuse lines before another takes over: the place on the disk may be bad."""
 
 
 class Writer:
@@ -72,6 +75,8 @@ class Writer:
         """Nothing is written until something was tried again."""
         self._paused = False
         """Nothing is written until `resume`."""
+        self._refusals = 0
+        """How often in a row lines were refused, though there was room."""
         self._when_quiet: Callable[[], None] | None = None
         self._spare_asked = False
         self._spare_refused = False
@@ -338,6 +343,7 @@ class Writer:
     def _note(self, batch: Batch, refused: list[Refused], *, here: bool) -> None:
         """A batch is written; `here`: on the loop, so that more may be added to it."""
         batch.note_written()
+        self._refusals = 0
         if self._trouble.since_us is not None and not self._stopped:
             self._trouble.clear()
         self._syncer.note(batch, may_grow=here)
@@ -356,6 +362,10 @@ class Writer:
             return
         self._stopped = True
         self._syncer.growing = None
+        self._refusals += name == "write_failed" and not is_full(error)
+        if self._refusals >= REFUSALS and self._syncer.replace_segment(error):
+            self._refusals = 0
+            return
         self._trouble.fail(error, self._try_again, name)
         first = self.written_position + 1
         self.waiters.fail(self.not_durable("written", error), first)

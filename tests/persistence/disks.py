@@ -89,6 +89,9 @@ class TroubledFile:
     def size(self):
         return self.file.size()
 
+    def linked(self):
+        return self.file.linked()
+
     def preallocate(self, length):
         self.disk.reach("preallocate")
         self.file.preallocate(length)
@@ -154,7 +157,7 @@ class CachedFile:
             disk.kernel.durable[inode], disk.kernel.dirty[inode] = bytearray(), []
         self.durable = disk.kernel.durable[inode]
         self.dirty = disk.kernel.dirty.setdefault(inode, [])
-        self.read, self.size, self.close = file.read, file.size, file.close
+        self.read, self.size, self.linked, self.close = file.read, file.size, file.linked, file.close
 
     def write(self, data, offset):
         self.disk.reach()

@@ -60,7 +60,7 @@ async def test_a_failing_sync_is_told_and_that_another_segment_took_over(root):
             await store.flush("synced")
         disk.errors.clear()
         await until(lambda: store.health().degraded_since_us is None)
-    assert told.names()[:2] == ["sync_failed", "sync_failed"]
+    assert told.names()[:2] == ["sync_failed", "degraded"]
     assert told.names()[-2:] == ["taken_over", "healthy"]
 
 

@@ -99,8 +99,8 @@ async def test_an_idle_store_writes_down_that_all_is_synced_once(root, monkeypat
     monkeypatch.setattr("session_actor.persistence.syncer.IDLE_S", 0.01)
     async with opened(FileStore(root, sync_interval_s=0.01)) as store:
         (lease,) = await warm(store)
-        end = store._engine.log.current.end
         await until(lambda: len(log_lines(root)) == 2)
+        end = Path(store._engine.log.current.path).read_bytes().index(b'{"w":%d,' % log_lines(root)[1].w)
         assert (log_lines(root)[1].w, log_lines(root)[1].birth) == (end, "")
         await asyncio.sleep(0.1)
         assert len(log_lines(root)) == 2
@@ -243,3 +243,27 @@ async def test_any_sync_may_fail_and_nothing_acknowledged_is_lost(root, segment_
     async with opened(FileStore(root)) as store:
         leases = [await store.acquire(session, create=False) for session in ("one", "two")]
         assert [await said(store, lease) for lease in leases] == expected
+
+
+async def test_a_segment_that_refuses_lines_again_and_again_is_replaced_by_another(root, monkeypatch):
+    disk = TroubledDisk()
+    async with opened(FileStore(root, disk=disk)) as store:
+        (lease,) = await warm(store)
+        bad = store._engine.log.current
+
+        def refuse(*_):
+            raise OSError(errno.EIO, "a bad place")
+
+        monkeypatch.setattr(bad.file, "write", refuse)
+        say(store, lease, "second")
+        for _ in range(2):
+            with pytest.raises(NotDurable, match="a bad place"):
+                await store.flush("written")
+        await until(lambda: store.synced_position == 2)
+        assert store._engine.log.current.number == bad.number + 1
+        assert store.health().degraded_since_us is None
+        say(store, lease, "third")
+        await store.flush("written")
+        assert await said(store, lease) == ["first", "second", "third"]
+    async with opened(FileStore(root), working=False) as store:
+        assert await said(store, await store.acquire("user-42", create=False)) == ["first", "second", "third"]
