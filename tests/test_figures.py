@@ -15,6 +15,10 @@ MB = 1024 * 1024
 
 CONSTANTS = {
     "session_actor.keys.KEYS_KEPT": 1_024,  # a retry is known by its key among so many
+    "session_actor.apply.CALLS_KEPT": 1_024,  # and a tool's result by the id of its call
+    "session_actor.grow.KEYFRAMES": 32,  # so many frames are read for one that is cold
+    "session_actor.snapshots.EVERY_RECORDS": 1_000,
+    "session_actor.snapshots.RESTING_RECORDS": 100,
     "session_actor.persistence.names.MAX_ID_CHARACTERS": 512,
     "session_actor.persistence.record.MAX_RECORD_BYTES": 64 * MB,
     "session_actor.persistence.writer.INLINE_RECORDS": 32,  # a queue so short is written by who asks for `written`
@@ -41,6 +45,7 @@ def defaults(function: object) -> dict[str, object]:
 def test_the_defaults_of_a_service_are_what_was_decided():
     assert defaults(SessionService.open) == {
         "durability": "async",
+        "retention": "all",  # nothing is dropped unless somebody says so
         "lock_timeout_s": 0.0,  # a second process is told at once
         "idle_timeout_s": 900.0,
         "max_live": None,
