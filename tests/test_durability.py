@@ -1,0 +1,37 @@
+"""What docs/durability.md says of tests, lines and files is so."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from session_actor.persistence.record import verify
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "durability.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
+TABLES = [table.splitlines() for table in re.findall(r"^\|.*?(?=\n\n|\Z)", PAGE, re.DOTALL | re.MULTILINE)]
+SAMPLES = [
+    line for block in re.findall(r"^```text\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE) for line in block.splitlines()
+]
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED)
+def test_a_test_that_the_page_names_exists(path, name):
+    module = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
+    found = {node.name for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    assert name in found
+
+
+def test_every_promise_names_a_test():
+    promises = [row for table in TABLES if "shown by" in table[0] for row in table[2:]]
+    assert len(promises) > 30
+    assert [row for row in promises if not re.search(r"`[\w/]+\.py::\w+` \|$", row)] == []
+
+
+def test_every_line_that_the_page_shows_is_a_line_of_the_store():
+    assert len(SAMPLES) > 4
+    assert [line for line in SAMPLES if not verify(line.encode() + b"\n")] == []
