@@ -87,7 +87,7 @@ class Live:
 
 
 class Archive:
-    """Records as a store gives them out, one read after the other; `reads` are the ids of each."""
+    """Records as a store gives them out; `reads` are the ids of each read, `trouble` is raised by the next ones."""
 
     def __init__(self, records: list[tuple[str, bytes, int, int]]) -> None:
         self.by_frame = {
@@ -96,14 +96,24 @@ class Archive:
             for frame_id in frames_of(kind, data)
         }
         self.reads: list[list[int]] = []
+        self.trouble: Exception | None = None
 
     def read(self, ids) -> list[Record]:
+        if self.trouble is not None:
+            raise self.trouble
         self.reads.append(list(ids))
         found = {record.seq: record for frame_id in ids if (record := self.by_frame.get(frame_id))}
         return [found[seq] for seq in sorted(found)]
 
     async def fetch(self, ids) -> list[Record]:
         return self.read(ids)
+
+
+def cold(live: Live, shelf: Shelf | None = None) -> tuple[State, Archive]:
+    """The same session with all its frames on the disk, and the disk."""
+    archive = Archive(live.records)
+    shelf = shelf or Shelf(live.state.session, archive)
+    return state_from(snapshot_of(live.state), live.state.seq, shelf), archive
 
 
 def prune(live: Live) -> None:
