@@ -244,8 +244,8 @@ class Population:
         try:
             await self.store.flush(self._unload_level)
             rests = bool(await cell.server_ref().call(Passivate(seq), timeout_s=1.0))
-        except (PersistenceError, SupervisorError):
-            return False  # a store in trouble, or a session that is ending or crashing: another sweep comes
+        except (PersistenceError, SupervisorError, SessionActorError):
+            return False  # a store in trouble, or a session that is ending, crashing or deleted: another sweep comes
         if rests and isinstance(cell.ref, Dormant):
             self._lay_to_rest(cell)  # now, and not when its task has ended: else others would be unloaded in its place
         return rests

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -168,3 +169,30 @@ async def test_a_surplus_that_could_not_be_unloaded_is_tried_again_soon(store):
                 await asyncio.sleep(0.1)
                 assert service.health().live == 2
         await until(lambda: service.health().live == 1)
+
+
+class DeletesMeanwhile(MemoryStore):
+    """Its first flush takes until a session was deleted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.deletion = None
+
+    async def flush(self, level, position=None):
+        if self.deletion is not None:
+            deletion, self.deletion = self.deletion, None
+            await deletion
+        await super().flush(level, position)
+
+
+async def test_a_session_that_is_deleted_while_it_is_passivated_does_not_crash_the_sweeper():
+    store = DeletesMeanwhile()
+    async with SessionService.open(store, max_live=1, idle_timeout_s=None) as service:
+        await service.session("first", create=True)
+        store.deletion = service.delete("first")
+        with structlog.testing.capture_logs() as logs:
+            await service.session("second", create=True)
+            await until(lambda: store.deletion is None and service.health().live == 1)
+            for _ in range(20):
+                await asyncio.sleep(0)
+        assert logs == []
