@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import random
 import threading
 import time
 from pathlib import Path
@@ -12,6 +13,19 @@ from pathlib import Path
 import pytest
 
 LOOPS = ("asyncio", "uvloop")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How much of tests/faults is run, and from where its random choices start."""
+    group = parser.getgroup("faults", "cases of damage, loss of power and failing disks (tests/faults)")
+    group.addoption("--faults", choices=("tenth", "full"), default="tenth", help="a tenth of the cases, or all")
+    group.addoption("--faults-seed", type=int, metavar="N", help="the same cases again; default: others every time")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Chooses the seed once, also for all processes of pytest-xdist."""
+    if config.option.faults_seed is None:
+        config.option.faults_seed = random.SystemRandom().randrange(1_000_000)
 
 
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item):
@@ -26,9 +40,26 @@ def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item):
     return {"asyncio": asyncio.new_event_loop}
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    """Names the loop, so that a log tells which run it was."""
-    return f"event loop: {os.environ.get('SESSION_ACTOR_TEST_LOOP', 'asyncio')}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Names the loop and the seed, so that a log tells which run it was."""
+    return [
+        f"event loop: {os.environ.get('SESSION_ACTOR_TEST_LOOP', 'asyncio')}",
+        f"faults: {again(config)}",
+    ]
+
+
+def again(config: pytest.Config) -> str:
+    """The options that choose the same cases of tests/faults."""
+    return f"--faults={config.option.faults} --faults-seed={config.option.faults_seed}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item):
+    """A case of damage that fails tells how it is run again."""
+    report = yield
+    if report.failed and "faults" in getattr(item, "fixturenames", ()):
+        report.sections.append(("the same cases again", f"pytest '{item.nodeid}' {again(item.config)}"))
+    return report
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, NamedTuple
 
@@ -66,12 +66,15 @@ class Life:
         self.workers: list[asyncio.Task[None]] = []
         self.steps: list[str] = []
         self.closing = False
+        self.watch: Callable[[str], None] | None = None
+        """Told before every call that changes something, when the process is not to die."""
         self.disk = SimDisk(self.image)
         self.store = self.new_store()
 
     def new_store(self) -> FileStore:
         self.disk = SimDisk(self.image, self.rng if self.ways.turns else None)
         self.disk.chance = self.rng
+        self.disk.watch = self.watch
         return FileStore(ROOT, segment_bytes=self.ways.segment_bytes, disk=self.disk)
 
     def note_acknowledged(self) -> None:

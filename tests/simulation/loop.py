@@ -69,6 +69,21 @@ class SimThread(DiskThread):
         else:
             self._plan()
 
+    async def run(self, job, then=None):
+        if self._rng is not None:
+            return await super().run(job, then)
+        if self._ended:
+            raise StoreClosed("the store was closed meanwhile: open it again")
+        try:
+            result, error = job(), None
+        except BaseException as caught:  # noqa: BLE001
+            result, error = None, caught
+        if then is not None:
+            then(error)
+        if error is not None:
+            raise error
+        return result
+
     def end(self) -> None:
         self._ended = True
         while self._queue:
@@ -108,6 +123,13 @@ class WallClock:
         return int((self.loop.now_s + self.set_forward_s) * 1_000_000_000)
 
 
+class Silence:
+    """A logger that nobody hears."""
+
+    def __getattr__(self, name: str):
+        return lambda *_, **__: None
+
+
 @contextlib.contextmanager
 def simulated(seed: int) -> Iterator[tuple[SimLoop, WallClock]]:
     """A loop and a clock, and nothing in the store that depends on the world's time or chance."""
@@ -121,6 +143,6 @@ def simulated(seed: int) -> Iterator[tuple[SimLoop, WallClock]]:
                 stack.enter_context(mock.patch.object(module, "perf_counter", loop.time))
         stack.enter_context(mock.patch("time.time_ns", clock.time_ns))
         stack.enter_context(mock.patch("secrets.token_hex", lambda count: names.randbytes(count).hex()))
-        stack.enter_context(mock.patch("structlog.get_logger", lambda *_: mock.Mock()))
+        stack.enter_context(mock.patch("structlog.get_logger", lambda *_: Silence()))
         stack.callback(loop.close)
         yield loop, clock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from session_actor.persistence import FileStore, SessionTombstoned, SessionUnknown
+from session_actor.persistence import FileStore
 
 from ..persistence.conformance_tools import said
 
@@ -30,28 +30,32 @@ class Model:
         """So many entries survive the death of the process."""
 
     def state(self, count: int | None = None) -> State:
-        found: dict[str, tuple[str, ...]] = {}
-        for session, text in self.entries[:count]:
-            if text is None:
-                found.pop(session, None)
-            else:
-                found[session] = (*found.get(session, ()), text)
+        found: State = {}
+        for entry in self.entries[:count]:
+            add(found, entry)
         return found
 
-    def kept(self, found: State, synced: int, appended: int) -> int | None:
-        """How many entries a store holds whose state is `found`; None: it is none that may be left."""
-        state = self.state(appended)
-        if state == found:
-            return appended
-        for count in range(synced, appended):
-            if self.state(count) == found:
-                return count
-        return None
+    def kept(self, found: State, least: int, most: int) -> int | None:
+        """How many of the first `most` entries a store holds whose state is `found`; None: not even `least`."""
+        state, kept = self.state(least), None
+        for count in range(least, most + 1):
+            if state == found:
+                kept = count
+            if count < most:
+                add(state, self.entries[count])
+        return kept
 
     def reopened(self, count: int) -> None:
         """The store that goes on holds `count` entries, and says that all of them are synced."""
         del self.entries[count:]
         self.synced = self.written = count
+
+
+def add(state: State, entry: Entry) -> None:
+    if entry.text is None:
+        state.pop(entry.session, None)
+    else:
+        state[entry.session] = (*state.get(entry.session, ()), entry.text)
 
 
 async def state_of(store: FileStore) -> State:
@@ -64,11 +68,3 @@ async def state_of(store: FileStore) -> State:
         assert lease.synced_seq == lease.appended_seq == info.seq
         store.release(lease)
     return found
-
-
-async def is_gone(store: FileStore, session: str) -> bool:
-    try:
-        await store.acquire(session, create=False)
-    except (SessionTombstoned, SessionUnknown):
-        return True
-    return False
