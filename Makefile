@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 ARGS ?=
 
-.PHONY: help setup demo test test-all check format bench clean
+.PHONY: help setup demo test faults test-all check format bench clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -33,6 +33,9 @@ demo: setup ## feeds a transcript, kills the process, recovers, compares; ARGS="
 
 test: setup ## the test suite; ARGS="tests/supervisors -k name"
 	@$(BIN)/python -m pytest $(ARGS)
+
+faults: setup ## every case of damage, loss of power and failing disks; ARGS="--faults-seed=N -k name"
+	@$(BIN)/python -m pytest tests/faults --faults=full -n auto $(ARGS)
 
 test-all: ## the test suite on every Python 3.11 to 3.14 of this machine
 	@scripts/test-all $(ARGS)
