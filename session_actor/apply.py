@@ -6,7 +6,7 @@ None reads a cold frame: in a live session `decide` has read what the reply show
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from .blocks import ToolCall
 from .errors import ReplayError
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from .state import State
     from .table import Table
 
+Found: TypeAlias = "Frame | list[Frame] | None"
+"""What `decide` looked up for the reply and `apply` need not look up again."""
 
 CALLS_KEPT: Final = 1_024
 """How many ids of tool calls a session remembers: the newest."""
@@ -46,14 +48,15 @@ class _Misfit(Exception):
     """Why a record does not fit."""
 
 
-def apply(state: State, event: AnyEvent, seq: int, at_us: int) -> Any:
+def apply(state: State, event: AnyEvent, seq: int, at_us: int, found: Found = None) -> Any:
     """Change `state` by `event`, which is record `seq` made at `at_us` (microseconds since the epoch, UTC).
 
+    `found`: the frames that `event` leads to, when `decide` has just found them in this very state; None: look.
     Returns the reply of the command that decided it. Raises `ReplayError` when the record does not fit the state; then
     nothing was changed.
     """
     try:
-        reply = _APPLIERS[type(event)](state, event, at_us)
+        reply = _APPLIERS[type(event)](state, event, at_us, found)
     except _Misfit as error:
         raise ReplayError(event.kind, seq, str(error)) from None
     if event.key is not None and event.args is not None:
@@ -62,7 +65,7 @@ def apply(state: State, event: AnyEvent, seq: int, at_us: int) -> Any:
     return reply
 
 
-def _created(state: State, event: Created, at_us: int) -> None:
+def _created(state: State, event: Created, at_us: int, _found: Found) -> None:
     if state.created_at_us is not None:
         raise _Misfit("the session was already created")
     state.session = event.session
@@ -72,8 +75,8 @@ def _created(state: State, event: Created, at_us: int) -> None:
     state.importing = event.source is not None
 
 
-def _pushed(state: State, event: Pushed, at_us: int) -> Frame:
-    frame_id, branch, new_branch = event.id, event.branch, event.new_branch
+def _pushed(state: State, event: Pushed, at_us: int, _found: Found) -> Frame:
+    frame_id, parent_id, branch, new_branch = event.id, event.parent, event.branch, event.new_branch
     if new_branch is not None:
         _check_free(state, new_branch)
     elif branch is not None:
@@ -81,10 +84,17 @@ def _pushed(state: State, event: Pushed, at_us: int) -> Frame:
     if frame_id < state.next_id:
         raise _Misfit(f"the id {frame_id} of its frame is not new")
     table, parent = state.table, None
-    if event.parent is not None and (parent := table.slot(event.parent)) is None:
-        parent = _cold_parent(table, event)
+    slots = table.frames
+    if parent_id is not None:
+        parent = slots[parent_id] if 0 < parent_id < len(slots) else None
+        if parent is None:
+            parent = _cold_parent(table, event)
     frame = frame_on(parent, event, at_us)
-    _add(state, table, frame)
+    if event.turns or frame_id != len(slots):
+        _add(state, table, frame)
+    else:
+        slots.append(frame)
+        state.next_id = frame_id + 1
     if new_branch is not None:
         _make_branch(state, new_branch, frame_id, attach=event.attach)
     elif branch is not None:
@@ -132,16 +142,17 @@ def _note_calls(state: State, turn: Turn) -> None:
         del known[next(iter(known))]
 
 
-def _popped(state: State, event: Popped, _at_us: int) -> list[Frame]:
+def _popped(state: State, event: Popped, _at_us: int, found: list[Frame] | None) -> list[Frame]:
     head = state.head
     if event.branch is not None:
         _check_branch(state, event.branch)
         head = state.branches[event.branch]
     if head != event.head:
         raise _Misfit(f"the head is {head}, not {event.head}")
-    frames = _from_head(state.table, head, event)
+    if found is None:
+        found = _from_head(state.table, head, event)
     _move(state, event.branch, event.to)
-    return frames
+    return found
 
 
 def _from_head(table: Table, head: int | None, event: Popped) -> list[Frame]:
@@ -161,34 +172,37 @@ def _from_head(table: Table, head: int | None, event: Popped) -> list[Frame]:
     return found
 
 
-def _moved(state: State, event: Moved, _at_us: int) -> Frame | None:
+def _moved(state: State, event: Moved, _at_us: int, found: Frame | None) -> Frame | None:
     to, branch = event.to, event.branch
     if branch is not None and state.branches.get(branch, -1) != to:
         raise _Misfit(f"branch {branch!r} is not at frame {to}, or is not")
-    frame = None if to is None else _existing(state, to)
+    if found is None and to is not None:
+        found = _existing(state, to)
     state.attached = branch
     state.head = to
-    return frame
+    return found
 
 
-def _branched(state: State, event: Branched, _at_us: int) -> Frame | None:
+def _branched(state: State, event: Branched, _at_us: int, found: Frame | None) -> Frame | None:
     _check_free(state, event.name)
-    frame = _existing(state, event.at)
+    if found is None:
+        found = _existing(state, event.at)
     _make_branch(state, event.name, event.at, attach=event.attach)
-    return frame
+    return found
 
 
-def _checkpointed(state: State, event: Checkpointed, _at_us: int) -> Frame | None:
+def _checkpointed(state: State, event: Checkpointed, _at_us: int, found: Frame | None) -> Frame | None:
     _check_free(state, event.name)
-    frame = _existing(state, event.frame)
+    if found is None:
+        found = _existing(state, event.frame)
     if not state.checkpoints:
         state.checkpoints = {event.name: event.frame}
     else:
         state.checkpoints[event.name] = event.frame
-    return frame
+    return found
 
 
-def _renamed(state: State, event: Renamed, _at_us: int) -> None:
+def _renamed(state: State, event: Renamed, _at_us: int, _found: Found) -> None:
     _check_free(state, event.new)
     if event.name in state.branches:
         state.branches[event.new] = state.branches.pop(event.name)
@@ -200,7 +214,7 @@ def _renamed(state: State, event: Renamed, _at_us: int) -> None:
         raise _Misfit(f"there is no name {event.name!r}")
 
 
-def _name_deleted(state: State, event: NameDeleted, _at_us: int) -> None:
+def _name_deleted(state: State, event: NameDeleted, _at_us: int, _found: Found) -> None:
     if event.name == state.attached:
         raise _Misfit(f"branch {event.name!r} is attached")
     if event.name in state.branches:
@@ -211,11 +225,11 @@ def _name_deleted(state: State, event: NameDeleted, _at_us: int) -> None:
         raise _Misfit(f"there is no name {event.name!r}")
 
 
-def _ended(state: State, event: Ended, _at_us: int) -> None:
+def _ended(state: State, event: Ended, _at_us: int, _found: Found) -> None:
     state.ended = event.reason
 
 
-def _history_copied(state: State, event: HistoryCopied, _at_us: int) -> None:
+def _history_copied(state: State, event: HistoryCopied, _at_us: int, _found: Found) -> None:
     next_id, seen = state.next_id, set[int]()
     for copied in event.frames:
         frame_id, parent = copied.frame.id, copied.frame.parent
@@ -231,7 +245,7 @@ def _history_copied(state: State, event: HistoryCopied, _at_us: int) -> None:
         _add(state, table, frame_on(below, copied.frame, copied.at_us))
 
 
-def _history_sealed(state: State, event: HistorySealed, _at_us: int) -> None:
+def _history_sealed(state: State, event: HistorySealed, _at_us: int, _found: Found) -> None:
     branches, checkpoints = dict(event.branches), dict(event.checkpoints)
     for frame_id in (event.head, *branches.values(), *checkpoints.values()):
         if frame_id is not None:
@@ -244,7 +258,7 @@ def _history_sealed(state: State, event: HistorySealed, _at_us: int) -> None:
     state.importing = False
 
 
-def _pruned(state: State, event: Pruned, _at_us: int) -> None:
+def _pruned(state: State, event: Pruned, _at_us: int, _found: Found) -> None:
     dropped = merged(event.dropped)
     if dropped and not 0 < dropped[0][0] <= dropped[-1][1] < state.next_id:
         raise _Misfit("it drops what is no frame of this session")
@@ -289,7 +303,7 @@ def _existing(state: State, frame_id: int) -> Frame | None:
     return state.table.slot(frame_id)
 
 
-_APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int], object]]] = {
+_APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int, Any], object]]] = {
     Created: _created,
     Pushed: _pushed,
     Popped: _popped,

@@ -33,22 +33,25 @@ from .names import check_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from .apply import Found
     from .events import AnyEvent
     from .state import State
 
 __all__ = ["COMMANDS", "Decision", "Repeat", "decide"]
 
-Decision: TypeAlias = "tuple[AnyEvent, int] | Repeat"
-"""The record and its rough size in bytes; or that there is nothing to do."""
+Decision: TypeAlias = "tuple[AnyEvent, int, Found] | Repeat"
+"""The record, its rough size in bytes, and what was found on the way (see `apply`); or that there is nothing to do."""
 
 
 def decide(state: State, command: Command) -> Decision:
     """What `command` does to `state`.
 
-    Returns the event to apply and append, and its weight (rough bytes); or a `Repeat` when the command was carried out
-    before: its key is known, or the same tool result is there. Raises a `Refused`: `KeyConflict`, `SessionEnded`,
-    `HeadMoved`, `BranchUnknown`, `InvalidArgument`, `ValueNotStorable`, `RecordTooLarge`, and what the command's own
-    description names. A command that is none of `session_actor.commands` is a `TypeError`.
+    Returns the event to apply and append, its weight (rough bytes), and what `apply` need not look up again; or a
+    `Repeat` when the command was carried out before: its key is known, or the same tool result is there.
+
+    Raises a `Refused`: `KeyConflict`, `SessionEnded`, `HeadMoved`, `BranchUnknown`, `InvalidArgument`,
+    `ValueNotStorable`, `RecordTooLarge`, and what the command's own description names. A command that is none of
+    `session_actor.commands` is a `TypeError`.
     """
     if command.key is not None:
         return _decide_once(state, command, command.key)
@@ -90,8 +93,8 @@ def _decide_once(state: State, command: Command, key: str) -> Decision:
     decision = decide(state, msgspec.structs.replace(command, key=None))
     if isinstance(decision, Repeat):
         return decision
-    event, weight = decision
-    return msgspec.structs.replace(event, key=key, args=args), weight
+    event, weight, found = decision
+    return msgspec.structs.replace(event, key=key, args=args), weight, found
 
 
 def _check_head(expected: object, head: int | None) -> None:

@@ -47,17 +47,19 @@ def pop(state: State, command: Pop, head: int | None) -> Decision:
     if n < 1:
         raise InvalidArgument("n", f"must be at least 1, got {shown(n)}")
     if unit is _FRAME or (unit := _checked_unit(unit)) == _FRAME:
-        frames = state.table.frames
-        to, popped = head, 0
-        while to is not None and popped < n:
-            frame = frames[to]
+        slots = state.table.frames
+        to = head
+        found: list[Frame] = []
+        while to is not None and n:
+            frame = slots[to]
             if frame is None:
-                return _cold_pop(state, command, head, n)
+                return _cold_pop(state, command, head, len(found) + n)
+            found.append(frame)
             to = frame.parent
-            popped += 1
-        if to is not None and frames[to] is None:
+            n -= 1
+        if to is not None and slots[to] is None:
             state.table.get(to)
-        return Popped(head, to, popped, command.on), SMALL
+        return Popped(head, to, len(found), command.on), SMALL, found
     to = head
     for _ in range(n):
         start = _start(state, to, unit)
@@ -65,7 +67,7 @@ def pop(state: State, command: Pop, head: int | None) -> Decision:
             break
         to = start.parent
     popped = _depth(state, head) - _depth(state, to)
-    return _cold_pop(state, command, head, popped) if popped else (Popped(head, to, 0, command.on), SMALL)
+    return _cold_pop(state, command, head, popped) if popped else (Popped(head, to, 0, command.on), SMALL, [])
 
 
 def _cold_pop(state: State, command: Pop, head: int | None, n: int) -> Decision:
@@ -74,7 +76,7 @@ def _cold_pop(state: State, command: Pop, head: int | None, n: int) -> Decision:
     to = popped[-1].parent
     if to is not None:
         state.table.get(to)
-    return Popped(head, to, len(popped), command.on), SMALL
+    return Popped(head, to, len(popped), command.on), SMALL, popped
 
 
 def _checked_unit(unit: object) -> Unit:
@@ -102,32 +104,33 @@ def goto(state: State, command: Goto, _head: int | None) -> Decision:
     """The session's head goes to a branch (and is attached) or to a frame or checkpoint (and is not)."""
     if command.on is not None:
         raise InvalidArgument("goto", "is for the session; a handle of one branch stays on it (fork makes another)")
-    target = command.target
+    target, branch = command.target, None
     if type(target) is not int:
         if type(target) is not str and is_a(target, str):
             target = plain_str(target)
         if type(target) is str and target in state.branches:
-            return Moved(_read(state, state.branches[target]), target), SMALL
-    return Moved(frame_of(state, target), None), SMALL
+            branch = target
+    frame = frame_of(state, target)
+    return Moved(None if frame is None else frame.id, branch), SMALL, frame
 
 
 def checkpoint(state: State, command: Checkpoint, head: int | None) -> Decision:
     """A frame gets a name."""
-    frame = head if command.frame is None else frame_of(state, command.frame)
+    frame = _at(state, head) if command.frame is None else frame_of(state, command.frame)
     name = check_new_name(state, command.name, "name")
     if frame is None:
         raise EmptyStack("checkpoint")
-    return Checkpointed(name, frame), SMALL
+    return Checkpointed(name, frame.id), SMALL, frame
 
 
 def rename_branch(state: State, command: RenameBranch, _head: int | None) -> Decision:
     """A branch gets another name."""
-    return Renamed(_branch(state, command.name), check_new_name(state, command.new, "new")), SMALL
+    return Renamed(_branch(state, command.name), check_new_name(state, command.new, "new")), SMALL, None
 
 
 def rename_checkpoint(state: State, command: RenameCheckpoint, _head: int | None) -> Decision:
     """A checkpoint gets another name."""
-    return Renamed(_checkpoint(state, command.name), check_new_name(state, command.new, "new")), SMALL
+    return Renamed(_checkpoint(state, command.name), check_new_name(state, command.new, "new")), SMALL, None
 
 
 def delete_branch(state: State, command: DeleteBranch, _head: int | None) -> Decision:
@@ -135,45 +138,47 @@ def delete_branch(state: State, command: DeleteBranch, _head: int | None) -> Dec
     name = _branch(state, command.name)
     if name == state.attached:
         raise BranchAttached(name)
-    return NameDeleted(name), SMALL
+    return NameDeleted(name), SMALL, None
 
 
 def delete_checkpoint(state: State, command: DeleteCheckpoint, _head: int | None) -> Decision:
     """A checkpoint is forgotten."""
-    return NameDeleted(_checkpoint(state, command.name)), SMALL
+    return NameDeleted(_checkpoint(state, command.name)), SMALL, None
 
 
 def end(_state: State, command: End, _head: int | None) -> Decision:
     """The session ends."""
-    return Ended(check_name(command.reason, "reason")), SMALL
+    return Ended(check_name(command.reason, "reason")), SMALL, None
 
 
-def frame_of(state: State, target: object) -> int | None:
-    """The id of the frame that `target` means; None for an empty branch. Raises `FrameUnknown`, `NameUnknown`."""
+def frame_of(state: State, target: object) -> Frame | None:
+    """The frame that `target` means, read if it is cold; None for an empty branch.
+
+    Raises `FrameUnknown`, `NameUnknown`, `InvalidArgument`.
+    """
     if type(target) is int:
-        if state.table.get(target) is None:
+        frame = state.table.get(target)
+        if frame is None:
             raise FrameUnknown(target)
-        return target
+        return frame
     if is_a(target, str):
         name = plain_str(target)
         if name in state.branches:
-            return _read(state, state.branches[name])
+            return _at(state, state.branches[name])
         if name in state.checkpoints:
-            return _read(state, state.checkpoints[name])
+            return _at(state, state.checkpoints[name])
         raise NameUnknown(name)
     if type(target) is Frame:
         frame = state.table.get(target.id) if type(target.id) is int else None
         if frame is None or not _same(frame, target):
             raise FrameUnknown(target.id, "the frame given is not one of this session")
-        return frame.id
+        return frame
     raise InvalidArgument("frame", f"must be a frame, its id, or a name, got {type(target).__name__}")
 
 
-def _read(state: State, frame_id: int | None) -> int | None:
-    """The id itself; the frame is read if it is cold."""
-    if frame_id is not None and state.table.frames[frame_id] is None:
-        state.table.get(frame_id)
-    return frame_id
+def _at(state: State, head: int | None) -> Frame | None:
+    """The frame of a head, read if it is cold; None for that of the empty stack."""
+    return None if head is None else state.table.get(head)
 
 
 def _same(ours: Frame, given: Frame) -> bool:

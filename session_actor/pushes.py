@@ -69,7 +69,7 @@ def _given(  # noqa: PLR0917 - by place, because this is the hot path
     weight = weight_of(event)
     if weight > SURELY_FITS:
         check_size(event)
-    return event, weight
+    return event, weight, None
 
 
 def _place(state: State, parent: int | None) -> Place | None:
@@ -141,14 +141,15 @@ def configure(state: State, command: Configure, head: int | None) -> Decision:
 
 def fork(state: State, command: Fork, head: int | None) -> Decision:
     """A branch at a frame, with a new frame on it when there is anything to push."""
-    source = head if command.frame is None else frame_of(state, command.frame)
+    frame = None if command.frame is None else frame_of(state, command.frame)
+    source = head if command.frame is None else None if frame is None else frame.id
     name = None if command.branch is None else check_new_name(state, command.branch, "branch")
     if source is None:
         raise EmptyStack("fork")
     attach = command.attach if command.attach is True else checked(content.flag, command.attach, "attach")
     attach = attach and command.on is None
     if not _pushes(command):
-        return Branched(name or branch_name(source, state.branches, state.checkpoints), source, attach), SMALL
+        return Branched(name or branch_name(source, state.branches, state.checkpoints), source, attach), SMALL, frame
     name = name or branch_name(state.next_id, state.branches, state.checkpoints)
     return _given(state, command, source, None, name, attach, source)
 
@@ -199,7 +200,7 @@ def _pushed(
     weight = weight_of(event)
     if weight > SURELY_FITS:
         check_size(event)
-    return event, weight
+    return event, weight, None
 
 
 def _branch_when_detached(state: State, on: str | None) -> str | None:

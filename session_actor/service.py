@@ -261,7 +261,8 @@ class SessionService:
         source, new_id = _checked(source), _checked(new_id)
         cell = await self._people().load(source, None, timeout_s)
         state = await cell.ready(timeout_s)
-        frame = None if at is None else frame_of(state, at)
+        tip = None if at is None else frame_of(state, at)
+        frame = None if tip is None else tip.id
         await (load_live(state) if at is None else state.table.load_path(frame))
         first = created(new_id, metadata, Source(source, frame))
         birth = Birth(lambda: chain([first], history_of(state) if at is None else history_to(state, frame)))

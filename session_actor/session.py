@@ -39,6 +39,7 @@ from .weight import SMALL
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from .apply import Found
     from .cell import Birth, Cell
     from .commands import Command
     from .state import State
@@ -168,19 +169,19 @@ class SessionServer(GenServer):
         if type(decision) is Repeat:
             reply = decision.reply
         else:
-            event, weight = decision
-            reply = self._record(event, weight)
+            event, weight, found = decision
+            reply = self._record(event, weight, found)
         if level == "async":
             return reply
         return self._gate.release_at(level, self._position, reply)
 
-    def _record(self, event: AnyEvent, weight: int) -> Any:
+    def _record(self, event: AnyEvent, weight: int, found: Found = None) -> Any:
         state = self._state
         lease = self._lease
         seq = state.seq + 1
         at_us = time_ns() // 1_000
         try:
-            reply = apply(state, event, seq, at_us)
+            reply = apply(state, event, seq, at_us, found)
             self._position = self._store.append(lease, seq, at_us, event.kind, event, weight)
         except Fenced:
             self._cell.fence()

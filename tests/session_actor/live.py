@@ -33,10 +33,10 @@ class Live:
         self.at_us = 1_700_000_000_000_000
         self.record(created(session, metadata, source)[0])
 
-    def record(self, event) -> object:
+    def record(self, event, found=None) -> object:
         self.at_us += 1_000_001
         seq = self.state.seq + 1
-        reply = apply(self.state, event, seq, self.at_us)
+        reply = apply(self.state, event, seq, self.at_us, found)
         self.records.append((event.kind, encode_record_data(event), seq, self.at_us))
         return reply
 
@@ -46,7 +46,8 @@ class Live:
         assert picture(self.state) == before, "decide changed the state"
         if isinstance(decision, Repeat):
             return decision.reply
-        return self.record(decision[0])
+        event, _, found = decision
+        return self.record(event, found)
 
     def refuses(self, error: type[Exception], command) -> Exception:
         before = picture(self.state)

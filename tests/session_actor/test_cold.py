@@ -224,7 +224,7 @@ async def test_load_reads_the_whole_stack_and_only_that():
 def test_a_pop_into_cold_frames_reads_them_and_the_head_below():
     live = long(200)
     state, archive = cold(live)
-    event, _ = decide(state, Pop(70))
+    event, *_ = decide(state, Pop(70))
 
     assert event == decide(live.state, Pop(70))[0]
     assert state.table.slot(130) is not None
@@ -243,7 +243,7 @@ def test_what_a_command_shows_is_in_memory_when_it_is_decided():
     live.do(Fork(50, branch="b", attach=False))
     for command in (Goto("c"), Goto("b"), Goto(70), Fork(80, branch="x"), Fork("c", branch="x"), Checkpoint("x", "b")):
         state, _ = cold(live)
-        event, _ = decide(state, command)
+        event, *_ = decide(state, command)
         frame_id = next(getattr(event, name) for name in ("to", "at", "frame") if hasattr(event, name))
         assert state.table.slot(frame_id) == live.state.table.get(frame_id)
 

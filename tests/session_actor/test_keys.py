@@ -107,7 +107,7 @@ def test_the_same_tool_result_under_a_new_key_changes_nothing(live):
 def test_a_session_knows_its_newest_keys():
     live = Live()
     for number in range(KEYS_KEPT + 2):
-        event, _ = decide(live.state, Push(str(number), key=f"k{number}"))
+        event, *_ = decide(live.state, Push(str(number), key=f"k{number}"))
         live.record(event)
 
     assert len(live.state.keys.entries()) == KEYS_KEPT

@@ -214,7 +214,8 @@ def test_a_frame_of_another_session_is_refused(live):
 
 
 def test_a_frame_from_before_a_restart_is_known(live):
-    assert decide(live.replayed(), Goto(live.state.table.get(2))) == (Moved(2), 256)
+    frame = live.state.table.get(2)
+    assert decide(live.replayed(), Goto(frame)) == (Moved(2), 256, frame)
 
 
 # --- instructions ---
