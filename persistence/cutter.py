@@ -1,9 +1,10 @@
 """The cut: moves sealed segments of the log into the journals of their sessions, in the background.
 
-Order: read and check the segments; write each session's records behind the valid part of its journal; sync the journals
-and the folders of new ones; commit to the catalog how far each journal is now valid and which segment is the first
+Order: read and check the segments; write each session's records behind the valid part of its journal, in as many files
+as that takes; sync the journals and the folders of new ones; remove the files of deleted sessions, if that has not been
+done; commit to the catalog how far each journal is now valid, which files are sealed, and which segment is the first
 that still counts; only then remove the segments. Dying anywhere leaves either the old state, whose half-written journal
-bytes are beyond what the catalog counts, or the new one.
+bytes and files are beyond what the catalog counts and are written again by the next cut, or the new one.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from zlib import crc32
 
 from .catalog import CatalogRow
 from .errors import LogCorrupt, PersistenceError, StoreClosed
-from .journal import append_to_journal
-from .names import journal_path
+from .journal_writer import JournalWriter
 from .record import decode_record
 from .reserve import is_full
 from .scan import TOMBSTONE
@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from .catalog import Catalog
+    from .catalog_files import FileRow
     from .disk_thread import DiskThread
     from .log import Log
+    from .removal import Remover
     from .segment import Segment
     from .session_log import Extent, SessionLog
-    from .storage import Disk, DiskFile
+    from .storage import Disk
     from .trouble import Trouble
 
 CUT_BYTES: Final = 32 * 1024 * 1024
@@ -50,6 +52,7 @@ class Grown(NamedTuple):
     log: SessionLog
     extent: Extent
     row: CatalogRow
+    sealed: list[FileRow]
 
 
 Places = list[tuple[int, "array[int]"]]
@@ -67,11 +70,18 @@ class Cutter:
         log: Log,
         catalog: Catalog,
         journals: str,
+        file_bytes: int,
+        remover: Remover,
+        snapshots: asyncio.Lock,
         thread: DiskThread,
         trouble: Trouble,
         on_cut: Callable[[Iterable[SessionLog]], None],
     ) -> None:
-        """`journals`: their folder. `thread`: where the disk is used. `on_cut(sessions)`: told whose journals grew."""
+        """`journals`: their folder. `file_bytes`: size at which a journal file is sealed.
+
+        `snapshots`: held while snapshots change. `thread`: where the disk is used. `on_cut(sessions)`: told whose
+        journals grew.
+        """
         self.last_cut_us: int | None = None
         self.lock = asyncio.Lock()
         """Held while journals and catalog change."""
@@ -81,6 +91,9 @@ class Cutter:
         self._log = log
         self._catalog = catalog
         self._journals = journals
+        self._file_bytes = file_bytes
+        self._remover = remover
+        self._snapshots = snapshots
         self._thread = thread
         self._trouble = trouble
         self._on_cut = on_cut
@@ -123,6 +136,8 @@ class Cutter:
             _note_dead(spans, contents)
             grown = await self._write_journals(spans, contents)
             dead = [log for log in spans if log.dead]
+            for log in dead:
+                await self._remove(log)
             committing = True
             await self._commit(segments, grown, dead)
             return len(segments)
@@ -169,33 +184,31 @@ class Cutter:
         self, work: list[tuple[SessionLog, Places]], contents: list[bytes], folders: set[str]
     ) -> list[Grown]:
         """Write all journals of a group and sync them afterwards: the file system then does much of it together."""
-        files: list[DiskFile] = []
+        writers: list[JournalWriter] = []
         grown: list[Grown] = []
         try:
             for log, places in work:
-                file = self._open(log, folders)
-                files.append(file)
-                extent = _append(file, log, places, contents)
-                grown.append(Grown(log, extent, _row(log, extent)))
-            for file in files:
-                file.sync()
+                writer = JournalWriter(
+                    self._disk,
+                    self._journals,
+                    log,
+                    file_bytes=self._file_bytes,
+                    folders=folders,
+                    sealed_seq=self._sealed_seq,
+                )
+                writers.append(writer)
+                grown.append(_append(writer, log, places, contents))
+            for writer in writers:
+                writer.sync()
         finally:
-            for file in files:
-                file.close()
+            for writer in writers:
+                writer.close()
         return grown
 
-    def _open(self, log: SessionLog, folders: set[str]) -> DiskFile:
-        """A session's journal. One that is gone is made: its loss shows when it is read, and what comes now is kept."""
-        path = f"{self._journals}/{journal_path(log.session, 1)}"
-        if log.extent is not None:
-            with contextlib.suppress(FileNotFoundError):
-                return self._disk.open(path, write=True)
-        folder = path.rpartition("/")[0]
-        if folder not in folders:
-            if self._disk.make_dir(folder):
-                folders.add(self._journals)
-            folders.add(folder)
-        return self._disk.open(path, create=True)
+    def _sealed_seq(self, log: SessionLog) -> int:
+        """The newest record of a session that is in a sealed file, or was."""
+        newest = self._catalog.files.newest(log.session, log.birth)
+        return max(0 if newest is None else newest.last_seq, self._catalog.files.base(log.session, log.birth).seq)
 
     def _sync_folders(self, folders: set[str]) -> None:
         for folder in sorted(folders):
@@ -209,7 +222,8 @@ class Cutter:
         first_live = self._first_live_after(len(segments))
 
         def job() -> None:
-            self._catalog.commit_cut((one.row for one in grown), births, first_live)
+            sealed = (row for one in grown for row in one.sealed)
+            self._catalog.commit_cut((one.row for one in grown), births, first_live, sealed)
 
         def then(error: BaseException | None) -> None:
             try:
@@ -221,8 +235,8 @@ class Cutter:
         await self._thread.run(job, then)
 
     def _committed(self, segments: list[Segment], grown: list[Grown], dead: list[SessionLog]) -> None:
-        for log, extent, _ in grown:
-            log.extent = extent
+        for one in grown:
+            one.log.extent = one.extent
         self.unforgotten.difference_update((log.session, log.birth) for log in dead)
         for segment in segments:
             self._log.sealed.popleft()
@@ -256,20 +270,17 @@ class Cutter:
         """
         self.unforgotten.add((log.session, log.birth))
         async with self.lock:
-            oldest = next(iter(self._log.sealed), self._log.current)
-            first_live = self._log.next_number if oldest is None else oldest.number
-            await self._thread.run(lambda: self._remove(log, first_live))
+            await self._remove(log)
+            first_live = self._first_live_after(0)
+            await self._thread.run(lambda: self._catalog.commit_cut([], [(log.session, log.birth)], first_live))
         self.unforgotten.discard((log.session, log.birth))
 
-    def _remove(self, log: SessionLog, first_live: int) -> None:
-        row = self._catalog.get(log.session)
-        self._catalog.commit_cut([], [(log.session, log.birth)], first_live)
-        if row is None or row.birth == log.birth:
-            path = f"{self._journals}/{journal_path(log.session, 1)}"
-            self._disk.unlink(path)
-            folder = path.rpartition("/")[0]
-            if self._disk.list(folder):
-                self._disk.sync_dir(folder)
+    async def _remove(self, log: SessionLog) -> None:
+        """Remove the files of a session that is dead, if that has not been done."""
+        if not log.removed:
+            async with self._snapshots:
+                await self._thread.run(lambda: self._remover.remove(log.session, log.birth))
+            log.removed = True
 
 
 async def _by_session(segments: list[Segment]) -> Spans:
@@ -291,20 +302,16 @@ def _note_dead(spans: Spans, contents: list[bytes]) -> None:
         log.dead = log.dead or decode_record(last + b"\n").kind == TOMBSTONE
 
 
-def _append(file: DiskFile, log: SessionLog, places: Places, contents: list[bytes]) -> Extent:
-    """Write a session's records in pieces, each with one system call, at which other threads may go on."""
-    extent = log.extent
+def _append(writer: JournalWriter, log: SessionLog, places: Places, contents: list[bytes]) -> Grown:
+    """Write a session's records in pieces, each with few system calls, at which other threads may go on."""
     for index, spans in places:
         data = contents[index]
         for first in range(0, len(spans), 2 * PIECE_RECORDS):
             piece = spans[first : first + 2 * PIECE_RECORDS]
-            records = [data[piece[i] : piece[i + 1]] for i in range(0, len(piece), 2)]
-            last = decode_record(records[-1] + b"\n")
-            records.append(b"")
-            extent = append_to_journal(file, log, extent, b"\n".join(records), last)
-    if extent is None:
+            writer.write([data[piece[i] : piece[i + 1]] for i in range(0, len(piece), 2)])
+    if writer.extent is None:
         raise RuntimeError(f"session {log.session!r} has no records to cut")
-    return extent
+    return Grown(log, writer.extent, _row(log, writer.extent), writer.sealed)
 
 
 def _groups(logs: Iterable[SessionLog]) -> Iterator[list[SessionLog]]:

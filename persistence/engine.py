@@ -14,8 +14,11 @@ from .errors import StoreClosed, StoreLocked
 from .layout import Layout
 from .loader import Loader
 from .log import Log
+from .places import Finder
 from .recovery import LogRecovery, Recovered
+from .removal import Remover
 from .session_log import Extent, SessionLog
+from .snapshotter import Snapshotter
 from .syncer import Syncer
 from .trouble import Trouble
 from .writer import Writer
@@ -38,6 +41,7 @@ class Engine:
         root: str,
         *,
         segment_bytes: int,
+        journal_bytes: int,
         sync_interval_s: float,
         max_records: int,
         max_bytes: int,
@@ -72,17 +76,21 @@ class Engine:
             trouble=self.trouble,
             on_broken=on_broken,
         )
-        self.cutter = self._new_cutter(on_cut)
+        self._snapshot_lock = asyncio.Lock()
+        self._snapshot_thread = disk.thread("session-actor-snapshot", loop)
+        self.cutter = self._new_cutter(journal_bytes, on_cut)
         self.syncer = self._new_syncer(loop, sync_interval_s)
         self.writer.connect(self.syncer)
+        self.finder = Finder(self.log, self.backlog, self.writer)
         self.loader = Loader(
             disk,
-            self.layout.journals,
-            log=self.log,
-            backlog=self.backlog,
-            writer=self.writer,
+            journals=self.layout.journals,
+            snapshots=self.layout.snapshots,
+            catalog=self.catalog,
+            finder=self.finder,
             thread=self.read_thread,
         )
+        self.snapshotter = self._new_snapshotter()
 
     def _note_full(self) -> None:
         """The backlog became full, or is not any more."""
@@ -90,12 +98,28 @@ class Engine:
         waiting = {"records": len(self.backlog.entries), "size_bytes": self.backlog.held_bytes}
         self._events.tell("backlog_full" if self.backlog.full else "backlog_free", waiting)
 
-    def _new_cutter(self, on_cut: Callable[[Iterable[SessionLog]], None]) -> Cutter:
+    def _new_snapshotter(self) -> Snapshotter:
+        return Snapshotter(
+            self._disk,
+            folder=self.layout.snapshots,
+            finder=self.finder,
+            loader=self.loader,
+            writer=self.writer,
+            syncer=self.syncer,
+            thread=self._snapshot_thread,
+            trouble=self.trouble,
+            lock=self._snapshot_lock,
+        )
+
+    def _new_cutter(self, file_bytes: int, on_cut: Callable[[Iterable[SessionLog]], None]) -> Cutter:
         return Cutter(
             self._disk,
             log=self.log,
             catalog=self.catalog,
             journals=self.layout.journals,
+            file_bytes=file_bytes,
+            remover=Remover(self._disk, self.catalog, self.layout.journals, self.layout.snapshots),
+            snapshots=self._snapshot_lock,
             thread=self._cut_thread,
             trouble=self.trouble,
             on_cut=on_cut,
@@ -149,7 +173,7 @@ class Engine:
             return None, True
         extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
         log = SessionLog(session, row.birth, row.created_us, extent)
-        log.ahead = self.loader.read_ahead(log, extent)
+        log.ahead = self.loader.read_ahead(log)
         return log, False
 
     def _has_journal(self, session: str, birth: str) -> bool:
@@ -198,7 +222,8 @@ class Engine:
         """
         self.abandon()
         self.fail_waiters(StoreClosed("the store was closed before that"))
-        for thread in (self._write_thread, self._sync_thread, self._cut_thread, self.read_thread):
+        threads = self._write_thread, self._sync_thread, self._cut_thread, self._snapshot_thread, self.read_thread
+        for thread in threads:
             thread.end()
         with contextlib.suppress(OSError):
             self.log.close(lost=self.trouble.lost is not None)

@@ -20,6 +20,7 @@ from .errors import (
     SessionTombstoned,
     SessionUnknown,
     StoreClosed,
+    StoreCorrupt,
     StoreDegraded,
     StoreLocked,
 )
@@ -30,7 +31,7 @@ from .names import check_session_id, new_birth
 from .recovery import Recovered
 from .scan import TOMBSTONE
 from .session_log import SessionLog
-from .snapshot import check_snapshot
+from .snapshot import Slots, check_snapshot
 from .storage import OsDisk
 from .store import LEVELS, Lease, Level, LoadedSession, Pruned, Reached, SessionInfo, StoreHealth
 from .waiters import tell
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .store import Archive
 
 SEGMENT_BYTES: Final = 8 * 1024 * 1024
+JOURNAL_BYTES: Final = 1024 * 1024
 BACKLOG_RECORDS: Final = 100_000
 BACKLOG_BYTES: Final = 64 * 1024 * 1024
 SYNC_INTERVAL_S: Final = 1.0
@@ -63,6 +65,7 @@ class FileStore:
         backlog_records: int = BACKLOG_RECORDS,
         backlog_bytes: int = BACKLOG_BYTES,
         segment_bytes: int = SEGMENT_BYTES,
+        journal_bytes: int = JOURNAL_BYTES,
         sync_interval_s: float = SYNC_INTERVAL_S,
         allow_network_fs: bool = False,
         disk: Disk | None = None,
@@ -73,7 +76,7 @@ class FileStore:
         `root`: the directory; made, 0700, when it is missing. `lock_timeout_s`: how long `open` waits for another
         process to let go (0: not at all; None: without limit). `backlog_records`, `backlog_bytes`: how much may wait
         for the disk before changes are refused. `segment_bytes`: size at which the log goes on in another file, which
-        is preallocated. `sync_interval_s`: the longest that a written record stays unsynced while the workers run.
+        is preallocated. `journal_bytes`: size at which a session's journal goes on in another file. `sync_interval_s`: the longest that a written record stays unsynced while the workers run.
         `allow_network_fs`: open a store on a network file system, too. `disk`: the system calls; None: the real ones.
         `on_event`: told, on the loop, what an operator would want to know; one that raises is detached.
         """
@@ -82,6 +85,7 @@ class FileStore:
         self._backlog_records = backlog_records
         self._backlog_bytes = backlog_bytes
         self._segment_bytes = segment_bytes
+        self._journal_bytes = journal_bytes
         self._sync_interval_s = sync_interval_s
         self._allow_network_fs = allow_network_fs
         self._disk: Disk = OsDisk() if disk is None else disk
@@ -117,6 +121,7 @@ class FileStore:
             self._disk,
             self._root,
             segment_bytes=self._segment_bytes,
+            journal_bytes=self._journal_bytes,
             sync_interval_s=self._sync_interval_s,
             max_records=self._backlog_records,
             max_bytes=self._backlog_bytes,
@@ -167,9 +172,9 @@ class FileStore:
             engine.let_go()
 
     def workers(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
-        """See `Store.workers`: `writer` and `cutter`."""
+        """See `Store.workers`: `writer`, `cutter` and `snapshots`."""
         engine = self._opened()
-        return {"writer": engine.writer.run, "cutter": engine.cutter.run}
+        return {"writer": engine.writer.run, "cutter": engine.cutter.run, "snapshots": engine.snapshotter.run}
 
     def _opened(self) -> Engine:
         if self._engine is None:
@@ -191,10 +196,16 @@ class FileStore:
             if not create:
                 gone = deleted or (log is not None and (log.dead or log.dying))
                 raise SessionTombstoned(session) if gone else SessionUnknown(session)
-            log = SessionLog(session, new_birth()) if log is None or log.appended_seq else log
+            log = self._new_log(session) if log is None or log.appended_seq else log
             if self._recovered.unowned_damage is not None:
                 self._recovered.proven_whole.add(log)
         return self._lend(log)
+
+    @staticmethod
+    def _new_log(session: str) -> SessionLog:
+        log = SessionLog(session, new_birth())
+        log.slots = Slots([], [])  # nobody else can have made any for this birth
+        return log
 
     def _lend(self, log: SessionLog) -> Lease:
         """Make the lease that is valid from now on."""
@@ -212,23 +223,27 @@ class FileStore:
         if unowned is not None and log not in self._recovered.proven_whole:
             raise unowned
 
-    async def load(self, lease: Lease, *, before: int | None = None, snapshots: bool = True) -> LoadedSession:  # noqa: ARG002
+    async def load(self, lease: Lease, *, before: int | None = None, snapshots: bool = True) -> LoadedSession:
         """See `Store.load`."""
-        engine, log = self._opened(), self._held(lease)
-        loaded = await engine.loader.load(log, tuple(self._recovered.torn))
-        self._held(lease)
-        return loaded
+        engine, log, torn = self._opened(), self._held(lease), tuple(self._recovered.torn)
+        try:
+            return await engine.loader.load(log, torn, before=before, snapshots=snapshots)
+        finally:
+            self._held(lease)
 
     def save(self, lease: Lease, seq: int, data: bytes) -> None:
         """See `Store.save`."""
-        self._opened()
-        self._held(lease)
+        engine, log = self._opened(), self._held(lease)
         check_snapshot(lease, seq, data)
+        engine.snapshotter.save(log, seq, data, engine.backlog.appended_position)
 
     async def saved(self, lease: Lease, seq: int) -> None:
         """See `Store.saved`."""
-        self._held(lease)
-        raise NotDurable(seq, "synced", "this store keeps no snapshots")
+        engine, log = self._opened(), self._held(lease)
+        try:
+            await engine.snapshotter.saved(log, seq)
+        except (OSError, StoreCorrupt) as error:
+            raise NotDurable(seq, "synced", f"{type(error).__name__}: {error}") from error
 
     def archive(self, lease: Lease) -> Archive:
         """See `Store.archive`."""

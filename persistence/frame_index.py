@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 PUSHED: Final = "pushed"
 COPIED: Final = "history_copied"
-_PUSHED_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"pushed","data":\{"id":(\d{1,19})[,}]')
+MAX_FRAME: Final = 2**63 - 1
+_PUSHED_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"pushed","data":\{"id":([1-9]\d{0,17})[,}]')
 _OTHER_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"(?!pushed"|history_copied")')
 
 
@@ -47,14 +48,15 @@ _RECORD: Final = msgspec.json.Decoder(_Record)
 
 def frames_of(kind: str, data: bytes | msgspec.Raw) -> list[int]:
     """Ids of the frames that a record adds; none for data that do not name them as the kind says."""
+    found: list[int] = []
     try:
         if kind == PUSHED:
-            return [_FRAME.decode(data).id]
-        if kind == COPIED:
-            return [copied.frame.id for copied in _HISTORY.decode(data).frames]
+            found = [_FRAME.decode(data).id]
+        elif kind == COPIED:
+            found = [copied.frame.id for copied in _HISTORY.decode(data).frames]
     except (msgspec.DecodeError, RecursionError):
         pass
-    return []
+    return found if all(0 < frame <= MAX_FRAME for frame in found) else []
 
 
 def frames_in(line: bytes, start: int = 0) -> list[int]:

@@ -18,6 +18,7 @@ VERSION: Final = 1
 """The format version that is written, and the newest that is read."""
 LOG_FORMAT: Final = "session-actor-log"
 JOURNAL_FORMAT: Final = "session-actor-journal"
+SNAPSHOT_FORMAT: Final = "session-actor-snapshot"
 
 
 class SegmentRef(msgspec.Struct, frozen=True):
@@ -28,7 +29,7 @@ class SegmentRef(msgspec.Struct, frozen=True):
 
 
 class RecordRef(msgspec.Struct, frozen=True):
-    """The record before the first of a journal file: `seq` 0 and `NO_SUM` before the first of all."""
+    """One record of a session, as what comes behind it names it: `seq` 0 and `NO_SUM` before the first of all."""
 
     seq: int = 0
     sum: str = NO_SUM
@@ -56,6 +57,17 @@ class JournalHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     epoch: int | None = None
 
 
+class SnapshotHeader(msgspec.Struct, frozen=True, omit_defaults=True):
+    """First line of a snapshot, which was taken after record `after`. `enc`, `kid`, `epoch` as in `SegmentHeader`."""
+
+    session: str
+    birth: str
+    after: RecordRef
+    enc: str | None = None
+    kid: str | None = None
+    epoch: int | None = None
+
+
 class _Form(msgspec.Struct):
     """What every header of every version has."""
 
@@ -65,7 +77,7 @@ class _Form(msgspec.Struct):
 
 
 _FORM: Final = msgspec.json.Decoder(_Form)
-_Header = TypeVar("_Header", SegmentHeader, JournalHeader)
+_Header = TypeVar("_Header", SegmentHeader, JournalHeader, SnapshotHeader)
 
 
 def encode_segment_header(header: SegmentHeader) -> tuple[bytes, str]:
@@ -76,6 +88,11 @@ def encode_segment_header(header: SegmentHeader) -> tuple[bytes, str]:
 def encode_journal_header(header: JournalHeader) -> tuple[bytes, str]:
     """First line of a journal file, newline included, and its sum."""
     return _encode(JOURNAL_FORMAT, header)
+
+
+def encode_snapshot_header(header: SnapshotHeader) -> tuple[bytes, str]:
+    """First line of a snapshot, newline included, and its sum."""
+    return _encode(SNAPSHOT_FORMAT, header)
 
 
 def decode_segment_header(line: bytes, path: str) -> SegmentHeader:
@@ -91,7 +108,12 @@ def decode_journal_header(line: bytes, path: str) -> JournalHeader:
     return _decode(line, path, JOURNAL_FORMAT, JournalHeader)
 
 
-def _encode(form: str, header: SegmentHeader | JournalHeader) -> tuple[bytes, str]:
+def decode_snapshot_header(line: bytes, path: str) -> SnapshotHeader:
+    """Check and read the first line of a snapshot; `path` and errors as in `decode_segment_header`."""
+    return _decode(line, path, SNAPSHOT_FORMAT, SnapshotHeader)
+
+
+def _encode(form: str, header: SegmentHeader | JournalHeader | SnapshotHeader) -> tuple[bytes, str]:
     fields = encode_record_data(header)[1:-1]
     return close_line(b'{"format":"%b","version":%d,%b' % (form.encode(), VERSION, fields))
 

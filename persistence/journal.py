@@ -1,104 +1,182 @@
-"""The journal of one session: its records in one file, valid exactly as far as the catalog says."""
+"""The journal of one session: its records in files, each valid exactly as far as the catalog says.
+
+Files are numbered. The newest grows by cuts; a sealed one never changes again, and its last line is an index of its
+frames (see `journal_index`). Each begins with a header that names the record before its first one.
+"""
 
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
+from .catalog_files import FileRow
 from .errors import JournalCorrupt, JournalTruncated, LineDamaged
 from .gap import Link, first_misfit
-from .header import JournalHeader, decode_journal_header, encode_journal_header
-from .record import NO_SUM, Record, decode_record
-from .session_log import Extent
+from .header import RecordRef, decode_journal_header
+from .record import MAX_LINE_BYTES, Record, decode_record, verify
 
 if TYPE_CHECKING:
-    from .session_log import SessionLog
+    from .session_log import Extent, SessionLog
     from .storage import Disk, DiskFile
 
-PIECE_BYTES = 64 * 1024
+PIECE_BYTES: Final = 64 * 1024
+_READ_BYTES: Final = 1024 * 1024
+_NOT_REGULAR: Final = frozenset({errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR})
 
 
-def append_to_journal(file: DiskFile, log: SessionLog, extent: Extent | None, lines: bytes, last: Record) -> Extent:
-    """Write record lines behind the valid part of a journal, and return the new valid part. Blocks; does not sync.
+class Part(NamedTuple):
+    """The valid part of one journal file."""
 
-    `extent`: the valid part, None to begin the journal. `lines`: journal lines of `log`, `last` the last of them. What
-    a cut that was not finished left behind is overwritten.
-    """
-    if extent is None:
-        header, _ = encode_journal_header(JournalHeader(log.session, log.birth, 1))
-        file.truncate(0)
-        extent = Extent(1, 0, 0, NO_SUM, 0)
-        lines = header + lines
-    file.write(lines, extent.size_bytes)
-    crc = crc32(lines, extent.crc)
-    return Extent(extent.number, extent.size_bytes + len(lines), last.seq, last.sum, crc)
+    number: int
+    size_bytes: int
+    end: int
+    """Where its records end: an index may follow."""
+    last_seq: int
+    crc: int
+    """CRC-32 of the valid part."""
+
+    @staticmethod
+    def of(valid: FileRow | Extent) -> Part:
+        """As the catalog has it."""
+        if isinstance(valid, FileRow):
+            return Part(valid.number, valid.bytes, valid.index_offset, valid.last_seq, valid.crc)
+        return Part(valid.number, valid.size_bytes, valid.size_bytes, valid.seq, valid.crc)
 
 
-def read_journal(disk: Disk, path: str, log: SessionLog, extent: Extent) -> list[bytes]:
-    """The valid record lines of a journal, in pieces of whole lines, for `decode_records`. Blocks.
+def open_journal(disk: Disk, path: str, part: Part) -> DiskFile:
+    """Open a journal file whose valid part is all there. Blocks.
 
-    Raises `JournalTruncated`, `JournalCorrupt`, `StoreVersionTooNew`, OSError.
+    Raises `JournalTruncated`, `JournalCorrupt` for what is no regular file, OSError.
     """
     try:
         file = disk.open(path)
     except FileNotFoundError:
-        raise JournalTruncated(path, extent.size_bytes, 0) from None
+        raise JournalTruncated(path, part.size_bytes, 0) from None
     except OSError as error:
-        if error.errno in {errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR}:
+        if error.errno in _NOT_REGULAR:
             raise JournalCorrupt(path, 0, 1, "it is not a regular file") from error
         raise
+    size = file.size()
+    if size < part.size_bytes:
+        file.close()
+        raise JournalTruncated(path, part.size_bytes, size)
+    return file
+
+
+def read_journal(disk: Disk, path: str, log: SessionLog, part: Part) -> list[bytes]:
+    """The record lines of a journal file, in pieces of whole lines, for `decode_records`. Blocks.
+
+    Raises `JournalTruncated`, `JournalCorrupt`, `StoreVersionTooNew`, OSError.
+    """
+    file = open_journal(disk, path, part)
     try:
-        data = file.read(0, extent.size_bytes)
+        pieces, total, begin = [], 0, 0
+        for piece in _whole_lines(file, path, part.size_bytes):
+            total = crc32(piece, total)
+            start = 0 if begin else _check_header(piece, path, log, part.number)
+            stop = len(piece) if begin + len(piece) <= part.end else part.end - begin
+            pieces += _cut(piece, start, stop)
+            begin += len(piece)
+        if total != part.crc:
+            raise _find_damage(file, path, part)
     finally:
         file.close()
-    if len(data) < extent.size_bytes:
-        raise JournalTruncated(path, extent.size_bytes, len(data))
-    start = _check_header(data, path, log)
-    if crc32(data) != extent.crc:
-        raise _find_damage(data, start, path)
-    return _pieces(data, start)
+    return pieces
 
 
-def _check_header(data: bytes, path: str, log: SessionLog) -> int:
+def read_behind(disk: Disk, path: str, part: Part, seq: int) -> list[bytes]:
+    """The record lines behind record `seq`, which is not the last, each checked, in pieces. Reads little else. Blocks.
+
+    Raises `JournalTruncated`, `JournalCorrupt`, OSError.
+    """
+    file = open_journal(disk, path, part)
+    wanted, length, found = b'\n{"seq":%d,' % (seq + 1), PIECE_BYTES, -1
+    try:
+        while True:
+            begin = max(0, part.end - length)
+            data = file.read(begin, part.end - begin)
+            found = data.rfind(wanted) + 1
+            if found or not begin:
+                break
+            length *= 4
+    finally:
+        file.close()
+    if not found:
+        raise JournalCorrupt(path, 0, seq + 1, "it does not hold that record")
+    offset = begin + found
+    for line in data[found:].split(b"\n")[:-1]:
+        if not verify(line + b"\n"):
+            raise JournalCorrupt(path, offset, seq + 1)
+        offset, seq = offset + len(line) + 1, seq + 1
+    if offset != part.end:
+        raise JournalCorrupt(path, offset, seq + 1, "its last line is cut off")
+    return _cut(data, found, len(data))
+
+
+def _whole_lines(file: DiskFile, path: str, size: int) -> list[bytes]:
+    """The first `size` bytes of a file, cut behind line ends."""
+    pieces: list[bytes] = []
+    kept: list[bytes] = []
+    begin = offset = 0
+    while offset < size:
+        data = file.read(offset, min(_READ_BYTES, size - offset))
+        if not data:
+            raise JournalTruncated(path, size, offset)
+        stop = len(data) if offset + len(data) == size else data.rfind(b"\n") + 1
+        if stop:
+            pieces.append(b"".join((*kept, data[:stop])))
+            kept.clear()
+            begin = offset + stop
+        kept.append(data[stop:])
+        offset += len(data)
+        if offset - begin > MAX_LINE_BYTES:
+            raise JournalCorrupt(path, begin, 0, f"a line is longer than {MAX_LINE_BYTES} bytes")
+    return pieces
+
+
+def _check_header(data: bytes, path: str, log: SessionLog, number: int) -> int:
     end = data.find(b"\n", 0, PIECE_BYTES) + 1
     try:
         header = decode_journal_header(data[:end], path)
     except LineDamaged as error:
         raise JournalCorrupt(path, 0, 1, str(error)) from error
-    if (header.session, header.birth) != (log.session, log.birth):
-        raise JournalCorrupt(path, 0, 1, "it belongs to another session or birth")
+    if (header.session, header.birth, header.number) != (log.session, log.birth, number):
+        raise JournalCorrupt(path, 0, 1, "it belongs to another session, birth or number")
     return end
 
 
-def _find_damage(data: bytes, start: int, path: str) -> JournalCorrupt:
-    """Name the first bad line of a journal that fails its check as a whole."""
-    offset, seq, previous = start, 1, NO_SUM
-    for line in data[start:].splitlines(keepends=True):
+def _find_damage(file: DiskFile, path: str, part: Part) -> JournalCorrupt:
+    """Name the first bad line of a journal file that fails its check as a whole."""
+    data = file.read(0, part.end)
+    offset = data.find(b"\n") + 1
+    begin = decode_journal_header(data[:offset], path).continues
+    link = Link(begin.seq, begin.sum)
+    for line in data[offset:].split(b"\n")[:-1]:
         try:
-            record = decode_record(line)
+            record = decode_record(line + b"\n")
         except LineDamaged:
-            return JournalCorrupt(path, offset, seq)
-        if (record.seq, record.prev) != (seq, previous):
-            return JournalCorrupt(path, offset, seq, "a line stands where another should")
-        offset, seq, previous = offset + len(line), seq + 1, record.sum
-    return JournalCorrupt(path, start, seq, "its bytes are not those that the catalog counted")
+            return JournalCorrupt(path, offset, link.seq + 1)
+        if not link.follows(record):
+            return JournalCorrupt(path, offset, link.seq + 1, "a line stands where another should")
+        offset, link = offset + len(line) + 1, Link.of(record)
+    return JournalCorrupt(path, offset, link.seq, "its bytes are not those that the catalog counted")
 
 
-def _pieces(data: bytes, start: int) -> list[bytes]:
+def _cut(data: bytes, start: int, stop: int) -> list[bytes]:
     """Cut into pieces at line ends, so that none takes long to decode."""
     pieces: list[bytes] = []
-    while start < len(data):
-        end = data.find(b"\n", start + PIECE_BYTES) + 1 or len(data)
+    while start < stop:
+        end = data.find(b"\n", min(start + PIECE_BYTES, stop - 1), stop) + 1 or stop
         pieces.append(data[start:end])
         start = end
     return pieces
 
 
-def broken_link(records: list[Record], seq: int, total: str) -> int | None:
-    """Index of the first record that does not follow the one before, the first of all following (`seq`, `total`)."""
-    expected = [(seq + 1, total), *((record.seq + 1, record.sum) for record in records)]
+def broken_link(records: list[Record], before: RecordRef) -> int | None:
+    """Index of the first record that does not follow the one before, the first of all following `before`."""
+    expected = [(before.seq + 1, before.sum), *((record.seq + 1, record.sum) for record in records)]
     found = [(record.seq, record.prev) for record in records]
     if expected[:-1] == found:
         return None
-    return first_misfit(records, Link(seq, total))  # gaps are followed by what they hide
+    return first_misfit(records, Link(before.seq, before.sum))  # gaps are followed by what they hide

@@ -5,6 +5,7 @@ LOCK          see lock
 catalog.db    see catalog
 log/          see log
 journals/     see journal and names
+snapshots/    see snapshot; made with the first of them
 aside/        torn ends of the log, kept for whoever wants to look
 """
 
@@ -33,7 +34,7 @@ _MAX_FORMAT_BYTES: Final = 4096
 class Layout:
     """The paths of one store."""
 
-    __slots__ = ("aside", "catalog", "format", "journals", "lock", "log", "root")
+    __slots__ = ("aside", "catalog", "format", "journals", "lock", "log", "root", "snapshots")
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         """`root`: the store's directory."""
@@ -44,13 +45,14 @@ class Layout:
         self.log = f"{self.root}/log"
         self.journals = f"{self.root}/journals"
         self.aside = f"{self.root}/aside"
+        self.snapshots = f"{self.root}/snapshots"
 
     def open_catalog(self, disk: Disk, catalog: Catalog) -> None:
         """Check the format and open the catalog; make what was never finished. Blocks; the lock must be held.
 
         Raises `StoreVersionTooNew`, `StoreCorrupt`, OSError.
         """
-        if self._is_finished(disk):
+        if self.is_finished(disk):
             catalog.open(create=False)
             return
         for folder in (self.log, self.journals):
@@ -70,8 +72,8 @@ class Layout:
         disk.sync_dir(self.root)
         disk.sync_dir(str(Path(self.root).parent))
 
-    def _is_finished(self, disk: Disk) -> bool:
-        """Whether FORMAT is there; raises when it names what this version does not read."""
+    def is_finished(self, disk: Disk) -> bool:
+        """Whether FORMAT is there. Raises `StoreVersionTooNew`, `StoreCorrupt`, OSError."""
         try:
             file = disk.open(self.format)
         except FileNotFoundError:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from .record import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from .storage import DiskFile
 
 PIECE_BYTES: Final = 1024 * 1024
 
@@ -23,14 +21,22 @@ class Line(NamedTuple):
     """LF included; empty for a line that is longer than any valid one."""
 
 
-def read_lines(file: DiskFile, start: int, end: int) -> Iterator[Line]:
+class Readable(Protocol):
+    """What `read_lines` needs of a file."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """See `DiskFile`."""
+        ...
+
+
+def read_lines(file: Readable, start: int, end: int, piece_bytes: int = PIECE_BYTES) -> Iterator[Line]:
     """The lines from offset `start` to `end`, or to the end of the file when that comes first. Blocks. Raises OSError.
 
-    The last one may lack its LF. Nothing longer than `MAX_LINE_BYTES` is ever held.
+    The last one may lack its LF. Nothing longer than `MAX_LINE_BYTES` is ever held. `piece_bytes`: read at a time.
     """
     kept: list[bytes] = []
     held, offset, position = 0, start, start
-    while position < end and (piece := file.read(position, min(PIECE_BYTES, end - position))):
+    while position < end and (piece := file.read(position, min(piece_bytes, end - position))):
         for part in _split(piece):
             position += len(part)
             held += len(part)

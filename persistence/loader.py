@@ -1,188 +1,246 @@
-"""Reading all records of one session: from its journal, from the log, and from what is not written yet."""
+"""Reading one session: its newest good snapshot, and the records behind it from journal, log and memory.
+
+A snapshot is good when it is whole, is of this birth, and names the sum of the record that it was taken after: `prev`
+of the first record behind it, or the newest record's sum. The next older one is tried when it is not, and without any
+all records are read. Only what lies behind the snapshot is read at all.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import JournalCorrupt, LineDamaged, LogCorrupt, PersistenceError, StoreCorrupt
-from .journal import broken_link, read_journal
+from .header import RecordRef
+from .journal import Part, broken_link, read_behind, read_journal
 from .names import journal_path
-from .record import NO_SUM, Record, decode_record, decode_records, encode_record, verify
-from .segment import read_spans
+from .places import Places
+from .record import Record, decode_record, decode_records
+from .snapshot import Slots, look, read_slot
 from .store import LoadedSession, RecoveryReport
-from .values import encode_record_data
 
 if TYPE_CHECKING:
-    from array import array
-
-    from .batch import Backlog
+    from .catalog import Catalog
     from .disk_thread import DiskThread
-    from .log import Log
-    from .segment import Segment
+    from .places import Finder
     from .session_log import Extent, SessionLog
     from .storage import Disk
-    from .store import TornTail
-    from .writer import Writer
+    from .store import Snapshot, TornTail
 
 _TURN_RECORDS = 256
 
 
-class _Places(NamedTuple):
-    """Where a session's records were at one moment."""
+class InFiles(NamedTuple):
+    """What was read of a session's files, for one state of its journal."""
 
     extent: Extent | None
-    ahead: list[bytes] | None
-    """The journal, when it was read already."""
-    log: list[tuple[Segment, bytes | None, array[int]]]
-    memory: list[bytes]
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether no file needs to be read."""
-        return (self.extent is None or self.ahead is not None) and all(data is not None for _, data, _ in self.log)
+    slots: Slots | None
+    """What its snapshots were; None: they were not looked at."""
+    snapshot: Snapshot | None
+    start: RecordRef
+    """The record behind which reading began."""
+    journal: list[tuple[str, bytes]]
+    """Journal lines in pieces, each with its file."""
+    log: list[bytes]
+    """Lines of the log."""
+    rejected: tuple[str, ...]
+    """Snapshots that could not be used."""
 
 
 class Loader:
     """Loads sessions of an open store. Records that are not yet written are served from memory."""
 
     def __init__(
-        self, disk: Disk, journals: str, *, log: Log, backlog: Backlog, writer: Writer, thread: DiskThread
+        self, disk: Disk, *, journals: str, snapshots: str, catalog: Catalog, finder: Finder, thread: DiskThread
     ) -> None:
-        """`journals`: their folder. `thread`: where files are read."""
+        """`journals`, `snapshots`: their folders. `thread`: where files are read."""
         self._disk = disk
         self._journals = journals
-        self._log = log
-        self._backlog = backlog
-        self._writer = writer
+        self._snapshots = snapshots
+        self._catalog = catalog
+        self._finder = finder
         self._thread = thread
 
-    async def load(self, log: SessionLog, torn: tuple[TornTail, ...]) -> LoadedSession:
-        """All records of a session, checked to be without a gap. `torn`: for the report.
+    async def load(
+        self, log: SessionLog, torn: tuple[TornTail, ...], *, before: int | None = None, snapshots: bool = True
+    ) -> LoadedSession:
+        """A session as `Store.load` promises it. `torn`: for the report.
 
-        Raises `JournalTruncated`, `JournalCorrupt`, `LogCorrupt`, `StoreVersionTooNew`, OSError.
+        Raises `JournalTruncated`, `JournalCorrupt`, `LogCorrupt`, `StoreCorrupt`, `StoreVersionTooNew`, OSError.
         """
         began = time.perf_counter()
-        places, pieces, logged = await self._read_all(log)
-        records = [record for piece in pieces for record in await self._decode_piece(log, piece)]
+        places, found = await self._read_all(log, before, snapshots=snapshots)
+        records: list[Record] = []
+        borders: list[tuple[int, str]] = []
+        for path, piece in found.journal:
+            records += await self._decode_piece(path, piece)
+            borders.append((len(records), path))
         journal_records = len(records)
-        for first in range(0, len(logged), _TURN_RECORDS):
-            records += self._decode_logged(log, logged[first : first + _TURN_RECORDS], places)
+        for first in range(0, len(found.log), _TURN_RECORDS):
+            records += self._decode_logged(log, found.log[first : first + _TURN_RECORDS], places)
             await asyncio.sleep(0)
         log_records = len(records) - journal_records
         records += [decode_record(line) for line in places.memory]
-        self._check(log, records, journal_records, places)
+        self._check(log, records, found.start, borders, places)
         report = RecoveryReport(
             session=log.session,
             birth=log.birth,
-            seq=len(records),
+            seq=records[-1].seq if records else found.start.seq,
             journal_records=journal_records,
             log_records=log_records,
             queue_records=len(places.memory),
             torn=torn,
             duration_ms=(time.perf_counter() - began) * 1000,
+            snapshot_seq=0 if found.snapshot is None else found.snapshot.seq,
+            rejected=found.rejected,
         )
-        return LoadedSession(records, report)
+        return LoadedSession(records, report, found.snapshot)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    async def _read_all(self, log: SessionLog) -> tuple[_Places, list[bytes], list[bytes]]:
-        """Read until nothing was moved by a cut meanwhile; in the thread, unless all of it is in memory."""
+    async def _read_all(self, log: SessionLog, before: int | None, *, snapshots: bool) -> tuple[Places, InFiles]:
+        """Read until nothing was moved meanwhile by a cut or dropped; in the thread, unless all of it is in memory."""
         while True:
-            places = self._places(log)
-            read = partial(self._read, log, places)
-            if places.in_memory:
-                log.ahead = None
-                return places, *read()
+            places = self._finder.places(log)
+            ahead, log.ahead = log.ahead, None
+            logged = all(place.data is not None for place in places.log)
+            if ahead is not None and ahead.extent is places.extent and before is None and snapshots and logged:
+                rest = [line for place in places.log for line in place.behind(ahead.start.seq).lines(self._disk, "")]
+                return places, ahead._replace(log=rest)
+            read = partial(self.read, log, places, before, snapshots=snapshots)
+            known_empty = log.slots is not None and not (log.slots.good or log.slots.damaged)
             try:
-                return places, *await self._thread.run(read)
+                in_memory = places.extent is None and logged and (known_empty or not snapshots)
+                found = read() if in_memory else await self._thread.run(read)
             except (FileNotFoundError, StoreCorrupt):
                 if log.extent is places.extent:
                     raise
+            else:
+                log.slots = log.slots or found.slots
+                return places, found
 
-    def _places(self, log: SessionLog) -> _Places:
-        segments = [*self._log.sealed, *([self._log.current] if self._log.current else [])]
-        found = [
-            (segment, segment.data, written)
-            for segment in segments
-            if log in segment.spans and (written := segment.written_spans(log))
-        ]
-        memory = [line for batch in self._writer.unwritten() for owner, _, line in batch.records if owner is log]
-        ahead = log.ahead[1] if log.ahead is not None and log.ahead[0] is log.extent else None
-        return _Places(log.extent, ahead, found, memory + self._queued(log))
-
-    def read_ahead(self, log: SessionLog, extent: Extent) -> tuple[Extent, list[bytes]] | None:
-        """The journal of a session that was looked up; None when it cannot be read, as loading it will tell. Blocks."""
+    def read_ahead(self, log: SessionLog) -> InFiles | None:
+        """What a session that is whole in its journal has; None when it cannot be read, as loading tells. Blocks."""
         try:
-            return extent, read_journal(self._disk, self._path(log, extent.number), log, extent)
+            return self.read(log, Places(log.extent, [], [], log.written_seq, log.tail_sum.decode()), None)
         except (OSError, PersistenceError):
             return None
 
-    def _path(self, log: SessionLog, number: int = 1) -> str:
-        return f"{self._journals}/{journal_path(log.session, number)}"
-
-    def _queued(self, log: SessionLog) -> list[bytes]:
-        """The lines that will be made of what is queued."""
-        lines: list[bytes] = []
-        if log.written_seq == log.appended_seq:
-            return lines
-        total = log.tail_sum.decode()
-        first = self._backlog.next_position
-        for position, (owner, seq, at_us, kind, data, _) in enumerate(self._backlog.entries, first):
-            if owner is log and position > log.broken_until:
-                line, total = encode_record(seq, at_us, kind, encode_record_data(data), total)
-                lines.append(line)
-        return lines
-
-    def _read(self, log: SessionLog, places: _Places) -> tuple[list[bytes], list[bytes]]:
-        """The journal in pieces of lines, and the lines from the log, checked."""
-        pieces = places.ahead or []
-        if places.extent is not None and places.ahead is None:
-            pieces = read_journal(self._disk, self._path(log, places.extent.number), log, places.extent)
-        lines: list[bytes] = []
-        for segment, data, spans in places.log:
-            if data is not None:
-                lines += [data[spans[i] : spans[i + 1]] + b"\n" for i in range(0, len(spans), 2)]
+    def read(self, log: SessionLog, places: Places, before: int | None, *, snapshots: bool = True) -> InFiles:
+        """Read what `load` needs. Blocks."""
+        rejected: list[str] = []
+        slots = look(self._disk, self._snapshots, log.session, log.birth) if snapshots else Slots([], [])
+        for slot in slots.good:
+            if before is not None and slot.seq >= before:
                 continue
-            file = self._disk.open(segment.path)
             try:
-                lines += [_sound(log, segment, record + b"\n") for record in read_spans(file.read, spans)]
-            finally:
-                file.close()
-        return pieces, lines
+                snapshot = read_slot(self._disk, slot, log.session, log.birth)
+            except LineDamaged:
+                rejected.append(slot.path)
+                continue
+            found = self._read_behind(log, places, RecordRef(snapshot.seq, snapshot.sum))
+            if found is not None:
+                return found._replace(snapshot=snapshot, **_judged(slots, rejected))
+            rejected.append(slot.path)
+        base = RecordRef() if places.extent is None else self._catalog.files.base(log.session, log.birth)
+        if snapshots and base.seq:
+            why = f"records up to {base.seq} of {log.session!r} were pruned, and no snapshot behind them can be used"
+            raise StoreCorrupt(self._path(log, 1), why)
+        found = self._read_behind(log, places, base)
+        if found is None:
+            raise JournalCorrupt(self._path(log, 1), 0, base.seq + 1, "the records behind what was pruned do not fit")
+        return found._replace(**_judged(slots, rejected)) if snapshots else found
+
+    def _read_behind(self, log: SessionLog, places: Places, start: RecordRef) -> InFiles | None:
+        """All that is written behind record `start`; None when `start` is not a record of this session."""
+        if start.seq > places.written_seq:
+            return None
+        journal = self._read_journals(log, places.extent, start.seq)
+        logged = [line for place in places.log for line in place.behind(start.seq).lines(self._disk, log.session)]
+        first = next(iter([*(piece for _, piece in journal[:1]), *logged[:1], *places.memory[:1]]), None)
+        if first is None:
+            fits = (start.seq, start.sum) == (places.written_seq, places.newest_sum)
+        else:
+            fits = not start.seq or decode_record(first[: first.find(b"\n") + 1]).prev == start.sum
+        return InFiles(places.extent, None, None, start, journal, logged, ()) if fits else None
+
+    def _read_journals(self, log: SessionLog, extent: Extent | None, seq: int) -> list[tuple[str, bytes]]:
+        """Journal lines behind record `seq`."""
+        if extent is None or extent.seq <= seq:
+            return []
+        rows = self._catalog.files.of(log.session, log.birth, after_seq=seq)
+        rows = [row for row in rows if row.number < extent.number]
+        known = [(row.first_seq, Part.of(row)) for row in rows]
+        newest = rows[-1].last_seq + 1 if rows else 1  # where the newest file begins is not known by itself
+        pieces: list[tuple[str, bytes]] = []
+        for first_seq, part in (*known, (newest, Part.of(extent))):
+            path = self._path(log, part.number)
+            whole = first_seq > seq
+            found = read_journal(self._disk, path, log, part) if whole else read_behind(self._disk, path, part, seq)
+            pieces += [(path, piece) for piece in found]
+        return pieces
+
+    def sum_of(self, log: SessionLog, places: Places, seq: int) -> str:
+        """Sum of a record that is written. Blocks. Raises OSError and `StoreCorrupt`, also when a cut moves it."""
+        extent = places.extent
+        if extent is None or seq > extent.seq:
+            for place in places.log:
+                if place.first_seq <= seq < place.first_seq + len(place.spans) // 2:
+                    index = 2 * (seq - place.first_seq)
+                    one = place._replace(spans=place.spans[index : index + 2])
+                    return decode_record(one.lines(self._disk, log.session)[0]).sum
+            raise StoreCorrupt(self._path(log, 1), f"record {seq} of {log.session!r} is nowhere")
+        base = self._catalog.files.base(log.session, log.birth)
+        if seq in {extent.seq, base.seq}:
+            return extent.sum if seq == extent.seq else base.sum
+        rows = self._catalog.files.of(log.session, log.birth, after_seq=seq - 1)
+        part = next((Part.of(row) for row in rows if row.number < extent.number), Part.of(extent))
+        piece = read_behind(self._disk, self._path(log, part.number), part, seq - 1)[0]
+        return decode_record(piece[: piece.find(b"\n") + 1]).sum
+
+    def _path(self, log: SessionLog, number: int) -> str:
+        return f"{self._journals}/{journal_path(log.session, number)}"
 
     # --- decoding ----------------------------------------------------------------------------------------------------
 
-    async def _decode_piece(self, log: SessionLog, piece: bytes) -> list[Record]:
+    @staticmethod
+    async def _decode_piece(path: str, piece: bytes) -> list[Record]:
         await asyncio.sleep(0)
         try:
             return decode_records(piece)
         except LineDamaged as error:
-            raise JournalCorrupt(self._path(log), 0, 0, str(error)) from error
+            raise JournalCorrupt(path, 0, 0, str(error)) from error
 
     @staticmethod
-    def _decode_logged(log: SessionLog, lines: list[bytes], places: _Places) -> list[Record]:
+    def _decode_logged(log: SessionLog, lines: list[bytes], places: Places) -> list[Record]:
         try:
             return decode_records(b"".join(lines))
         except LineDamaged as error:
-            segment, _, spans = places.log[0]
-            raise LogCorrupt(segment.path, spans[0], f"a record of {log.session!r} is unreadable: {error}") from error
+            place = places.log[0]
+            why = f"a record of {log.session!r} is unreadable: {error}"
+            raise LogCorrupt(place.segment.path, place.spans[0], why) from error
 
-    def _check(self, log: SessionLog, records: list[Record], journal_records: int, places: _Places) -> None:
+    def _check(
+        self, log: SessionLog, records: list[Record], start: RecordRef, borders: list[tuple[int, str]], places: Places
+    ) -> None:
         """No record may be missing, doubled or out of place."""
-        index = broken_link(records, 0, NO_SUM)
+        index = broken_link(records, start)
         if index is None:
             return
-        if index < journal_records or not places.log:
-            raise JournalCorrupt(self._path(log), 0, index + 1, "a record does not follow the one before")
-        segment, _, spans = places.log[0]
-        why = f"record {index + 1} of session {log.session!r} does not follow the one before"
-        raise LogCorrupt(segment.path, spans[0], why)
+        seq = records[index].seq
+        path = next((path for end, path in borders if index < end), None)
+        if path is not None or not places.log:
+            path = path or self._path(log, 1)
+            raise JournalCorrupt(path, 0, start.seq + index + 1, "a record does not follow the one before")
+        place = places.log[0]
+        why = f"record {seq} of session {log.session!r} does not follow the one before"
+        raise LogCorrupt(place.segment.path, place.spans[0], why)
 
 
-def _sound(log: SessionLog, segment: Segment, line: bytes) -> bytes:
-    if not verify(line):
-        raise LogCorrupt(segment.path, segment.spans[log][0], f"a record of {log.session!r} fails its check")
-    return line
+def _judged(slots: Slots, rejected: list[str]) -> dict[str, Any]:
+    """What is now known of the slots, for `InFiles`."""
+    paths = [*slots.damaged, *rejected]
+    good = [slot for slot in slots.good if slot.path not in rejected]
+    return {"slots": Slots(good, paths), "rejected": tuple(paths)}

@@ -1,8 +1,8 @@
 """Names of files for ids of any content: readable at a glance, one place per id, nothing outside the store.
 
-The name of a journal is a prefix that is safe on every file system, the BLAKE2b-128 of the id, and a number. The prefix
-is only for people; two ids that differ anywhere (in case or Unicode normal form, too) have different hashes, and the
-name has no letter whose case matters.
+The name of a journal file is a prefix that is safe on every file system, the BLAKE2b-128 of the id, and a number; that
+of a snapshot has a letter in the number's place. The prefix is only for people; two ids that differ anywhere (in case
+or Unicode normal form, too) have different hashes, and the name has no letter whose case matters.
 """
 
 from __future__ import annotations
@@ -37,9 +37,18 @@ def id_bytes(session: str) -> bytes:
 
 def journal_path(session: str, number: int) -> str:
     """Where file `number` of the session's journal stands in the journals' folder: `xx/prefix-hash-n.ndjson`."""
+    return f"{_stem(session)}-{number}.ndjson"
+
+
+def snapshot_path(session: str, slot: str) -> str:
+    """Where the snapshot in a slot stands in the snapshots' folder: `xx/prefix-hash-slot.ndjson`."""
+    return f"{_stem(session)}-{slot}.ndjson"
+
+
+def _stem(session: str) -> str:
     digest = blake2b(id_bytes(session), digest_size=16).hexdigest()
     prefix = _UNSAFE.sub("_", session[:_PREFIX_CHARACTERS].lower()).strip("_") or "session"
-    return f"{digest[:2]}/{prefix}-{digest}-{number}.ndjson"
+    return f"{digest[:2]}/{prefix}-{digest}"
 
 
 def new_birth() -> str:

@@ -23,7 +23,12 @@ Layout. Every file is NDJSON; every line, headers included, ends in the same 19 
     journal header := {"format":"session-actor-journal","version":1,"session":"user-42","birth":"5e0f…","number":2,
                        "continues":{"seq":12,"sum":"9ae0daaf"},"sum":…}
         continues   the record before the first of this file; absent before the first of all
-    both headers may also have "enc", "kid", "epoch": cipher, name and epoch of the key. Absent: plain.
+    journal index: last line of a journal file that is complete; see `journal_index`
+    snapshot := header LF data LF
+        header  {"format":"session-actor-snapshot","version":1,"session":"user-42","birth":"5e0f…",
+                 "after":{"seq":12,"sum":"9ae0daaf"},"sum":…}     after: the record that it was taken after
+        data    {"p":"5c1d90aa","data":{…},"sum":…}               p: sum of the header line
+    headers may also have "enc", "kid", "epoch": cipher, name and epoch of the key. Absent: plain.
 
 Headers are made and read by `header`. A check compares the whole suffix byte for byte, LF included: comparing numbers
 would let a changed case of a hex digit, a quote or LF pass.

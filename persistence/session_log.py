@@ -9,14 +9,16 @@ import msgspec
 from .record import NO_SUM, encode_owner
 
 if TYPE_CHECKING:
+    from .loader import InFiles
+    from .snapshot import Slots
     from .store import Lease
 
 
 class Extent(msgspec.Struct, frozen=True, gc=False):
-    """The valid part of a session's journal, as the catalog has it."""
+    """The valid part of a session's newest journal file, as the catalog has it."""
 
     number: int
-    """Of the newest journal file."""
+    """Of the newest journal file, which is not sealed."""
     size_bytes: int
     seq: int
     """The newest record in it."""
@@ -41,7 +43,10 @@ class SessionLog:
         "extent",
         "lease",
         "owner",
+        "removed",
+        "saved_seq",
         "session",
+        "slots",
         "synced_seq",
         "tail_sum",
         "written_seq",
@@ -65,8 +70,14 @@ class SessionLog:
         """Its tombstone is queued."""
         self.broken_until = 0
         """A queued record could not be encoded: it and what was queued behind it, up to this position, is refused."""
-        self.ahead: tuple[Extent, list[bytes]] | None = None
-        """Its journal, read when the session was looked up, for the load that follows."""
+        self.removed = False
+        """Its files are gone, after it was deleted."""
+        self.ahead: InFiles | None = None
+        """What was read of its files when the session was looked up, for the load that follows."""
+        self.slots: Slots | None = None
+        """What its snapshots are; None: nobody looked yet."""
+        self.saved_seq = 0
+        """The record after which its newest snapshot was taken that is surely durable; 0: none is known."""
         self.damage: Exception | None = None
         """Why its records cannot be trusted; loading it raises this."""
 

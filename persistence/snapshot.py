@@ -1,14 +1,60 @@
-"""Snapshots: what a session was after one of its records, so that loading it need not read what came before."""
+"""Snapshots on the disk: what a session was after one of its records, so that loading need not read what came before.
+
+A session has two slots, so that there is always a whole snapshot beside the one that is being written. A new one goes
+into a temporary file first, which is synced and then renamed into the slot that does not hold the newest. So slots are
+found by their names alone, and nothing is ever left over but a temporary file, which the next snapshot overwrites. What
+a slot holds of another birth of the session, or what is damaged, counts as nothing.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import errno
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .errors import RecordTooLarge
-from .record import MAX_RECORD_BYTES
+import msgspec
+
+from .errors import LineDamaged, RecordTooLarge
+from .header import RecordRef, SnapshotHeader, decode_snapshot_header, encode_snapshot_header
+from .names import snapshot_path
+from .record import MAX_RECORD_BYTES, close_line, verify
+from .store import Snapshot
 
 if TYPE_CHECKING:
+    from .storage import Disk
     from .store import Lease
+
+SLOTS: Final = ("a", "b")
+TEMPORARY: Final = ".new"
+"""Added to a slot's name while its snapshot is being written."""
+MAX_BYTES: Final = MAX_RECORD_BYTES + 64 * 1024
+"""No valid snapshot is longer."""
+_HEADER_BYTES: Final = 16 * 1024
+_UNREADABLE: Final = frozenset({errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR, errno.EIO})
+
+
+class _Data(msgspec.Struct):
+    p: str
+    data: msgspec.Raw
+
+
+_DATA: Final = msgspec.json.Decoder(_Data)
+
+
+class Slot(NamedTuple):
+    """A slot that holds a snapshot of the birth that was asked for."""
+
+    name: str
+    path: str
+    seq: int
+
+
+class Slots(NamedTuple):
+    """What the slots of a session hold."""
+
+    good: list[Slot]
+    """Newest first; their headers are sound."""
+    damaged: list[str]
+    """Paths of files that are there and cannot be read."""
 
 
 def check_snapshot(lease: Lease, seq: int, data: bytes) -> None:
@@ -19,3 +65,83 @@ def check_snapshot(lease: Lease, seq: int, data: bytes) -> None:
         raise ValueError("the data of a snapshot must be JSON on one line")
     if len(data) > MAX_RECORD_BYTES:
         raise RecordTooLarge(len(data), MAX_RECORD_BYTES)
+
+
+def encode_snapshot(session: str, birth: str, after: RecordRef, data: bytes) -> bytes:
+    """The file of a snapshot that was taken after record `after`; `data`: JSON on one line."""
+    header, total = encode_snapshot_header(SnapshotHeader(session, birth, after))
+    return header + close_line(b'{"p":"%b","data":%b' % (total.encode(), data))[0]
+
+
+def decode_snapshot(content: bytes, path: str) -> tuple[SnapshotHeader, Snapshot]:
+    """Check and read the file of a snapshot. Raises `LineDamaged`, `StoreVersionTooNew`."""
+    end = content.find(b"\n", 0, _HEADER_BYTES) + 1
+    header, line = decode_snapshot_header(content[:end], path), content[end:]
+    if not verify(line) or line.find(b"\n") != len(line) - 1:
+        raise LineDamaged("its data fail their check")
+    try:
+        found = _DATA.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        raise LineDamaged("its sum fits, but it is no snapshot of this format") from None
+    if found.p.encode() != content[end - 11 : end - 3]:
+        raise LineDamaged("its data belong to another header")
+    return header, Snapshot(header.after.seq, header.after.sum, found.data)
+
+
+def look(disk: Disk, folder: str, session: str, birth: str) -> Slots:
+    """What the slots of a session hold for a birth of it. Blocks. Raises `StoreVersionTooNew`, OSError.
+
+    `folder`: that of all snapshots.
+    """
+    found = Slots([], [])
+    for name in SLOTS:
+        path = f"{folder}/{snapshot_path(session, name)}"
+        try:
+            start = _read(disk, path, _HEADER_BYTES)
+            header = None if start is None else decode_snapshot_header(start[: start.find(b"\n") + 1], path)
+        except LineDamaged:
+            found.damaged.append(path)
+            continue
+        if header is not None and (header.session, header.birth) == (session, birth):
+            found.good.append(Slot(name, path, header.after.seq))
+    found.good.sort(key=lambda slot: -slot.seq)
+    return found
+
+
+def read_slot(disk: Disk, slot: Slot, session: str, birth: str) -> Snapshot:
+    """The snapshot in a slot, which may have been overwritten since by a newer one. Blocks.
+
+    Raises `LineDamaged` for what is no whole snapshot of this birth, `StoreVersionTooNew`, OSError.
+    """
+    content = _read(disk, slot.path, MAX_BYTES)
+    if content is None:
+        raise LineDamaged("it is gone")
+    header, snapshot = decode_snapshot(content, slot.path)
+    if (header.session, header.birth) != (session, birth):
+        raise LineDamaged("it belongs to another session or birth")
+    return snapshot
+
+
+def other_slot(slots: Slots) -> str:
+    """The slot that does not hold the newest snapshot."""
+    return next(name for name in SLOTS if not slots.good or name != slots.good[0].name)
+
+
+def _read(disk: Disk, path: str, limit: int) -> bytes | None:
+    """At most `limit` bytes of a file; None when there is none. What cannot be read raises `LineDamaged`."""
+    try:
+        file = disk.open(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno in _UNREADABLE:
+            raise LineDamaged(f"it cannot be read: {error}") from error
+        raise
+    try:
+        if file.size() > MAX_BYTES:
+            raise LineDamaged(f"it is longer than {MAX_BYTES} bytes")
+        return file.read(0, min(limit, file.size()))
+    except OSError as error:
+        raise LineDamaged(f"it cannot be read: {error}") from error
+    finally:
+        file.close()

@@ -1,0 +1,165 @@
+"""Writing a session's journal: appending to its newest file, sealing that, and beginning the next.
+
+A file is sealed when it has reached its size and there is more to write: what it holds is read back, its index is
+written behind it, and it is synced. Nothing of this counts before the catalog says so: until then the newest file is
+valid up to where it was, and what lies behind, files of higher numbers included, is overwritten by whoever writes next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from bisect import bisect_left
+from itertools import accumulate
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from .catalog_files import NO_INDEX, FileRow
+from .header import JournalHeader, RecordRef, encode_journal_header
+from .journal_index import build_index
+from .names import journal_path
+from .record import NO_SUM, decode_record
+from .session_log import Extent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .session_log import SessionLog
+    from .storage import Disk, DiskFile
+
+
+class JournalWriter:
+    """Writes records behind the valid part of one session's journal. All methods block.
+
+    `extent`: the part that is valid with what was written. `sealed`: rows of the files that were sealed.
+    """
+
+    __slots__ = ("_begins", "_disk", "_file", "_folder", "_folders", "_full", "_log", "_sealed_seq", "extent", "sealed")
+
+    def __init__(
+        self,
+        disk: Disk,
+        journals: str,
+        log: SessionLog,
+        *,
+        file_bytes: int,
+        folders: set[str],
+        sealed_seq: Callable[[SessionLog], int],
+    ) -> None:
+        """`journals`: their folder. `file_bytes`: size at which a file is sealed.
+
+        `folders`: takes the folders in which names changed. `sealed_seq(log)`: the newest record in a sealed file.
+        """
+        self.extent = log.extent
+        self.sealed: list[FileRow] = []
+        self._disk = disk
+        self._folder = journals
+        self._log = log
+        self._full = file_bytes
+        self._folders = folders
+        self._sealed_seq = sealed_seq
+        self._file: DiskFile | None = None
+        self._begins: int | None = None
+        """First record of the newest file, when it was begun here."""
+
+    def write(self, records: list[bytes]) -> None:
+        """Append record lines, which are without LF. What a cut that was not finished left behind is overwritten."""
+        while records:
+            header = self._prepare()
+            extent = self.extent or Extent(1, 0, 0, NO_SUM, 0)
+            room = self._full - extent.size_bytes - len(header)
+            sizes = list(accumulate(len(record) + 1 for record in records))
+            count = len(records) if sizes[-1] < room else bisect_left(sizes, room) + 1
+            last = decode_record(records[count - 1] + b"\n")
+            lines = b"\n".join((*records[:count], b""))
+            if header:
+                lines = header + lines
+            self._opened().write(lines, extent.size_bytes)
+            size, crc = extent.size_bytes + len(lines), crc32(lines, extent.crc)
+            self.extent = Extent(extent.number, size, last.seq, last.sum, crc)
+            records = records[count:]
+
+    def sync(self) -> None:
+        """Return when what was written is on the disk, but for the names of new files: see `folders`."""
+        if self._file is not None:
+            self._file.sync()
+
+    def close(self) -> None:
+        """Close the newest file; again: no effect."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> bytes:
+        """Have a file with room open; returns the header that must come first, if it is a new one."""
+        extent = self.extent
+        if extent is not None and extent.size_bytes < self._full:
+            if self._file is None:
+                self._file = self._open(extent.number)
+            return b""
+        if extent is not None:
+            self._seal(extent)
+        return self._begin(extent)
+
+    def _opened(self) -> DiskFile:
+        if self._file is None:
+            raise RuntimeError("no journal file is open")
+        return self._file
+
+    def _begin(self, before: Extent | None) -> bytes:
+        number = 1 if before is None else before.number + 1
+        continues = RecordRef() if before is None else RecordRef(before.seq, before.sum)
+        self._file = self._create(number)
+        self._file.truncate(0)
+        self.extent = Extent(number, 0, continues.seq, continues.sum, 0)
+        self._begins = continues.seq + 1
+        return encode_journal_header(JournalHeader(self._log.session, self._log.birth, number, continues))[0]
+
+    def _seal(self, extent: Extent) -> None:
+        """Write the index of the newest file. One that is damaged gets none: whoever reads it is told of the damage."""
+        file = self._file or self._open(extent.number)
+        self._file = file
+        first_seq = self._sealed_seq(self._log) + 1 if self._begins is None else self._begins
+        index = build_index(file, extent.size_bytes, extent.crc)
+        line = b"" if index is None else index.line(self._log.birth, extent.number)
+        size = extent.size_bytes + len(line)
+        if line:
+            file.write(line, extent.size_bytes)
+        if file.size() > size:
+            file.truncate(size)
+        self.sync()
+        self.close()
+        frames = (0, NO_INDEX) if index is None else (index.first_frame, index.last_frame)
+        row = FileRow(
+            session=self._log.session,
+            birth=self._log.birth,
+            number=extent.number,
+            first_seq=first_seq,
+            last_seq=extent.seq,
+            first_frame=frames[0],
+            last_frame=frames[1],
+            bytes=size,
+            index_offset=extent.size_bytes,
+            sum=extent.sum,
+            crc=crc32(line, extent.crc),
+        )
+        self.sealed.append(row)
+
+    def _open(self, number: int) -> DiskFile:
+        """A file that is there. One that is gone is made: its loss shows when read, and what comes now is kept."""
+        with contextlib.suppress(FileNotFoundError):
+            return self._disk.open(self._path(number), write=True)
+        return self._create(number)
+
+    def _create(self, number: int) -> DiskFile:
+        path = self._path(number)
+        folder = path.rpartition("/")[0]
+        if folder not in self._folders:
+            if self._disk.make_dir(folder):
+                self._folders.add(self._folder)
+            self._folders.add(folder)
+        return self._disk.open(path, create=True)
+
+    def _path(self, number: int) -> str:
+        return f"{self._folder}/{journal_path(self._log.session, number)}"

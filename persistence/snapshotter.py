@@ -1,0 +1,292 @@
+"""The snapshot worker: writes queued snapshots in the background, once the records that they cover are synced.
+
+Order: wait until the records are on the disk; write each snapshot into a temporary file and sync that; rename each into
+a slot; sync the folders. Dying anywhere leaves each slot as it was or with the new snapshot, whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .errors import NotDurable, PersistenceError
+from .header import RecordRef
+from .names import snapshot_path
+from .snapshot import SLOTS, TEMPORARY, Slot, Slots, encode_snapshot, look, other_slot
+
+if TYPE_CHECKING:
+    from .disk_thread import DiskThread
+    from .loader import Loader
+    from .places import Finder, Places
+    from .session_log import SessionLog
+    from .storage import Disk
+    from .syncer import Syncer
+    from .trouble import Trouble
+    from .writer import Writer
+
+BATCH: Final = 64
+"""So many snapshots are made durable together."""
+RETRY_S: Final = 5.0
+
+
+class Queued(NamedTuple):
+    """A snapshot that is not yet written."""
+
+    seq: int
+    data: bytes
+    position: int
+    """Everything up to this position of the store must be synced before."""
+    sum: str | None
+    """Sum of record `seq`; None: it is not known yet."""
+
+
+class _Job(NamedTuple):
+    log: SessionLog
+    queued: Queued
+    slots: Slots | None
+    places: Places
+
+
+class _Written(NamedTuple):
+    job: _Job
+    slots: Slots | None
+    """What the slots hold now; None: the snapshot could not be written, for `error`."""
+    error: Exception | None
+
+
+class Snapshotter:
+    """Queues snapshots and writes them. `last_us`: when one was last made durable, microseconds since the epoch."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        *,
+        folder: str,
+        finder: Finder,
+        loader: Loader,
+        writer: Writer,
+        syncer: Syncer,
+        thread: DiskThread,
+        trouble: Trouble,
+        lock: asyncio.Lock,
+    ) -> None:
+        """`folder`: of all snapshots. `thread`: where they are written. `lock`: held while their files change."""
+        self.last_us: int | None = None
+        self._disk = disk
+        self._folder = folder
+        self._finder = finder
+        self._loader = loader
+        self._writer = writer
+        self._syncer = syncer
+        self._thread = thread
+        self._trouble = trouble
+        self._lock = lock
+        self._queue: dict[SessionLog, Queued] = {}
+        self._wake = asyncio.Event()
+
+    # --- queue --------------------------------------------------------------------------------------------------------
+
+    def save(self, log: SessionLog, seq: int, data: bytes, position: int) -> None:
+        """Queue a snapshot of the state after record `seq`, which is at `position` of the store or before."""
+        waiting = self._queue.get(log)
+        if seq > max(log.saved_seq, 0 if waiting is None else waiting.seq):
+            known = log.written_seq == log.appended_seq == seq
+            self._queue[log] = Queued(seq, data, position, log.tail_sum.decode() if known else None)
+            self._wake.set()
+
+    def discard(self, log: SessionLog) -> None:
+        """A session lost records, or is deleted: a snapshot that covers what is lost must not be written."""
+        waiting = self._queue.get(log)
+        if waiting is not None and (log.dead or log.dying or waiting.seq > log.appended_seq):
+            del self._queue[log]
+
+    async def run(self) -> None:
+        """Write in the background until cancelled. Trouble with the disk is noted, and writing is tried again."""
+        self._wake.set()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                await self.drain(drive=False)
+            except (OSError, PersistenceError) as error:
+                self._trouble.note(error, "snapshot_failed")
+                await asyncio.sleep(RETRY_S)
+                self._wake.set()
+
+    async def drain(self, *, drive: bool) -> None:
+        """Write all that is queued. `drive`: sync the log for that now, not when that comes by itself.
+
+        Raises OSError and `PersistenceError` for the first snapshot that could not be written; it stays queued.
+        """
+        while self._queue:
+            batch = dict(islice(self._queue.items(), BATCH))
+            await self._synced(max(queued.position for queued in batch.values()), drive=drive)
+            if not await self._write(batch):
+                return
+
+    async def saved(self, log: SessionLog, seq: int) -> None:
+        """Wait until a snapshot after record `seq` is durable. Raises `NotDurable`, OSError."""
+        if log.saved_seq < seq and log not in self._queue:
+            await self.settle(log)
+        while log.saved_seq < seq:
+            queued = self._queue.get(log)
+            if queued is None or queued.seq < seq:
+                raise NotDurable(seq, "synced", "no snapshot after this record was queued")
+            await self._synced(queued.position, drive=True)
+            await self._write({log: queued})
+
+    async def settle(self, log: SessionLog) -> Slots:
+        """What the slots of a session hold, all of which is durable when this returns. Raises OSError."""
+
+        def job() -> Slots:
+            slots = look(self._disk, self._folder, log.session, log.birth)
+            if slots.good:
+                self._disk.sync_dir(slots.good[0].path.rpartition("/")[0])
+            return slots
+
+        async with self._lock:
+            slots = await self._thread.run(job)
+            log.slots, log.saved_seq = slots, max([log.saved_seq, *(slot.seq for slot in slots.good[:1])])
+        return slots
+
+    async def _synced(self, position: int, *, drive: bool) -> None:
+        """Wait until all records up to `position` are synced. Raises `NotDurable`."""
+        waiters = self._syncer.waiters
+        if waiters.position >= position:
+            return
+        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def callback(error: BaseException | None) -> None:
+            if not reached.done():
+                reached.set_result(None) if error is None else reached.set_exception(error)
+
+        waiters.add(position, callback)
+        if drive:
+            self._writer.wake()
+            self._syncer.want()
+            self._trouble.retry_now()
+        await reached
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    async def _write(self, batch: dict[SessionLog, Queued]) -> int:
+        """Write snapshots whose records are synced; returns how many. What was begun completes, whoever waits."""
+        await self._lock.acquire()
+        future: asyncio.Future[list[_Written]] = asyncio.get_running_loop().create_future()
+
+        def done(written: list[_Written] | None, error: BaseException | None) -> None:
+            self._lock.release()
+            self._note(written or [])
+            if not future.done():
+                future.set_result(written or []) if error is None else future.set_exception(error)
+
+        try:
+            for log in batch:
+                self.discard(log)
+            jobs = [
+                _Job(log, queued, log.slots, self._finder.places(log, memory=False))
+                for log, queued in batch.items()
+                if self._queue.get(log) is queued and log.synced_seq >= queued.seq
+            ]
+            self._thread.submit(partial(self._write_all, jobs), done)
+        except BaseException:
+            self._lock.release()
+            raise
+        written = await future
+        for one in written:
+            if one.error is not None:
+                raise one.error
+        return len(written)
+
+    def _note(self, written: list[_Written]) -> None:
+        for (log, queued, _, _), slots, _ in written:
+            if self._queue.get(log) is queued:
+                del self._queue[log]
+                if slots is None:
+                    self._queue[log] = queued  # behind all others
+            if slots is not None:
+                log.slots, log.saved_seq = slots, max(log.saved_seq, queued.seq)
+                self.last_us = time.time_ns() // 1000
+
+    def _write_all(self, jobs: list[_Job]) -> list[_Written]:
+        """Write each snapshot beside its slot, then rename them, then sync the folders. Blocks."""
+        ready: list[tuple[_Job, Slots, str]] = []
+        failed: list[_Written] = []
+        folders: set[str] = set()
+        for job in jobs:
+            try:
+                slots = job.slots or look(self._disk, self._folder, job.log.session, job.log.birth)
+                slot = other_slot(slots)
+                self._write_one(job, slot, folders)
+                ready.append((job, slots, slot))
+            except (OSError, PersistenceError) as error:
+                failed.append(_Written(job, None, error))
+        done: list[_Written] = []
+        for job, slots, name in ready:
+            path = self._path(job.log, name)
+            try:
+                self._disk.rename(path + TEMPORARY, path)
+                done.append(_Written(job, _with(slots, Slot(name, path, job.queued.seq)), None))
+            except OSError as error:
+                failed.append(_Written(job, None, error))
+        try:
+            for folder in sorted(folders):
+                self._disk.sync_dir(folder)
+        except OSError as error:
+            return [*failed, *(_Written(one.job, None, error) for one in done)]
+        return [*failed, *done]
+
+    def _write_one(self, job: _Job, slot: str, folders: set[str]) -> None:
+        log, queued = job.log, job.queued
+        total = queued.sum or self._loader.sum_of(log, job.places, queued.seq)
+        content = encode_snapshot(log.session, log.birth, RecordRef(queued.seq, total), queued.data)
+        path = self._path(log, slot)
+        folder = path.rpartition("/")[0]
+        if folder not in folders:
+            if self._disk.make_dir(self._folder):
+                folders.add(self._folder.rpartition("/")[0])
+            if self._disk.make_dir(folder):
+                folders.add(self._folder)
+            folders.add(folder)
+        file = self._disk.open(path + TEMPORARY, create=True)
+        try:
+            file.truncate(0)
+            file.write(content, 0)
+            file.sync()
+        finally:
+            file.close()
+
+    def _path(self, log: SessionLog, slot: str) -> str:
+        return f"{self._folder}/{snapshot_path(log.session, slot)}"
+
+
+def _with(slots: Slots, new: Slot) -> Slots:
+    """The slots when one was overwritten."""
+    kept = [slot for slot in slots.good if slot.name != new.name]
+    damaged = [path for path in slots.damaged if path != new.path]
+    return Slots([new, *kept], damaged)
+
+
+def copy_newest(disk: Disk, slots: Slots) -> Slots:
+    """Have two copies of the only snapshot of a session, so that it may become the base of all. Blocks."""
+    (only,) = slots.good
+    name = next(name for name in SLOTS if name != only.name)
+    path = only.path.removesuffix(f"-{only.name}.ndjson") + f"-{name}.ndjson"
+    source = disk.open(only.path)
+    try:
+        content = source.read(0, source.size())
+    finally:
+        source.close()
+    target = disk.open(path + TEMPORARY, create=True)
+    try:
+        target.truncate(0)
+        target.write(content, 0)
+        target.sync()
+    finally:
+        target.close()
+    disk.rename(path + TEMPORARY, path)
+    disk.sync_dir(path.rpartition("/")[0])
+    return Slots([only, Slot(name, path, only.seq)], [])
