@@ -114,11 +114,16 @@ class Cutter:
                     pass
             except (OSError, PersistenceError) as error:
                 self._trouble.note(error, "cut_failed")
-                if is_full(error) and await self._thread.run(self._log.reserve.give_up):
-                    self._sealed.set()
-                    continue
-                await asyncio.sleep(RETRY_S)
+                if not (is_full(error) and await self._made_room()):
+                    await asyncio.sleep(RETRY_S)
                 self._sealed.set()
+
+    async def _made_room(self) -> bool:
+        try:
+            return await self._thread.run(self._log.reserve.give_up)
+        except OSError as error:
+            self._trouble.note(error, "remove_failed")
+            return False
 
     async def cut(self) -> int:
         """Cut what is sealed now, up to `CUT_BYTES`; returns how many segments were cut.

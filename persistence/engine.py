@@ -26,6 +26,7 @@ from .writer import Writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from .disk_thread import Result
     from .events import Events
     from .storage import Disk
 
@@ -175,6 +176,10 @@ class Engine:
         log = SessionLog(session, row.birth, row.created_us, extent)
         log.ahead = self.loader.read_ahead(log)
         return log, False
+
+    async def run_cut(self, job: Callable[[], Result]) -> Result:
+        """Run a job that changes journals and catalog, in the thread of the cuts; `cutter.lock` must be held."""
+        return await self._cut_thread.run(job)
 
     def _has_journal(self, session: str, birth: str) -> bool:
         row = self.catalog.get(session)

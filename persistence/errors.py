@@ -87,6 +87,7 @@ class StoreCorrupt(PersistenceError):
             f"{path} is damaged: {why}; nothing was changed: keep a copy aside, then restore it from a backup"
         )
         self.path = path
+        self.why = why
 
 
 class CatalogCorrupt(StoreCorrupt):

@@ -29,6 +29,7 @@ from .listing import list_sessions
 from .memory_records import MemoryArchive, MemoryRecords
 from .names import check_session_id, new_birth
 from .recovery import Recovered
+from .salvaging import Salvager, with_losses
 from .scan import TOMBSTONE
 from .session_log import SessionLog
 from .snapshot import Slots, check_snapshot
@@ -39,8 +40,10 @@ from .waiters import tell
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
+    from .mending import Salvage
+    from .salvaging import Salvaged
     from .storage import Disk
-    from .store import Archive
+    from .store import Archive, Recovery, RecoveryReport
 
 SEGMENT_BYTES: Final = 8 * 1024 * 1024
 JOURNAL_BYTES: Final = 1024 * 1024
@@ -68,6 +71,7 @@ class FileStore:
         journal_bytes: int = JOURNAL_BYTES,
         sync_interval_s: float = SYNC_INTERVAL_S,
         allow_network_fs: bool = False,
+        recovery: Recovery = "strict",
         disk: Disk | None = None,
         on_event: OnEvent | None = None,
     ) -> None:
@@ -76,9 +80,11 @@ class FileStore:
         `root`: the directory; made, 0700, when it is missing. `lock_timeout_s`: how long `open` waits for another
         process to let go (0: not at all; None: without limit). `backlog_records`, `backlog_bytes`: how much may wait
         for the disk before changes are refused. `segment_bytes`: size at which the log goes on in another file, which
-        is preallocated. `journal_bytes`: size at which a session's journal goes on in another file. `sync_interval_s`: the longest that a written record stays unsynced while the workers run.
-        `allow_network_fs`: open a store on a network file system, too. `disk`: the system calls; None: the real ones.
-        `on_event`: told, on the loop, what an operator would want to know; one that raises is detached.
+        is preallocated. `journal_bytes`: size at which a session's journal goes on in another file.
+        `sync_interval_s`: the longest that a written record stays unsynced while the workers run. `allow_network_fs`:
+        open a store on a network file system, too. `recovery`: what is done with a damaged session, when it is loaded
+        or, if the log is damaged, when the store is opened (see `store.Recovery`). `disk`: the system calls; None: the
+        real ones. `on_event`: told, on the loop, what an operator would want to know; one that raises is detached.
         """
         self._root = os.fspath(root)
         self._lock_timeout_s = lock_timeout_s
@@ -88,6 +94,8 @@ class FileStore:
         self._journal_bytes = journal_bytes
         self._sync_interval_s = sync_interval_s
         self._allow_network_fs = allow_network_fs
+        self._recovery: Recovery = recovery
+        self._salvaged: dict[str, Salvaged] = {}
         self._disk: Disk = OsDisk() if disk is None else disk
         self._events = Events(self._root, on_event)
         self._engine: Engine | None = None
@@ -132,6 +140,8 @@ class FileStore:
         )
         try:
             self._recovered = await engine.open(self._lock_timeout_s, allow_network_fs=self._allow_network_fs)
+            if self._recovery != "strict" and self._recovered.damage:
+                self._salvaged = await Salvager(self._disk, engine, self._recovery).whole_log(self._recovered)
         except BaseException:
             engine.let_go()
             raise
@@ -227,9 +237,39 @@ class FileStore:
         """See `Store.load`."""
         engine, log, torn = self._opened(), self._held(lease), tuple(self._recovered.torn)
         try:
-            return await engine.loader.load(log, torn, before=before, snapshots=snapshots)
+            try:
+                loaded = await engine.loader.load(log, torn, before=before, snapshots=snapshots)
+            except StoreCorrupt:
+                if self._recovery == "strict":
+                    raise
+                log = await self._salvage(lease, self._recovery)
+                loaded = await engine.loader.load(log, torn, before=before, snapshots=snapshots)
         finally:
             self._held(lease)
+        return with_losses(loaded, self._salvaged.pop(log.session, None))
+
+    async def salvage(self, lease: Lease, salvage: Salvage) -> RecoveryReport:
+        """Keep what can be kept of a session, which the caller knows to be damaged; its originals go to aside/.
+
+        The lease stays valid, though the session has a new birth. Raises `Fenced`, `NotDurable`, OSError, and
+        `StoreCorrupt` when nothing can be kept; then nothing has changed.
+        """
+        await self._salvage(lease, salvage)
+        return (await self.load(lease, snapshots=False)).report
+
+    async def _salvage(self, lease: Lease, salvage: Salvage) -> SessionLog:
+        engine = self._opened()
+        await self._flush(engine, "written", engine.backlog.appended_position)
+        log = self._held(lease)
+        salvaged = await Salvager(self._disk, engine, salvage).session(log)
+        if salvaged is None:
+            raise StoreCorrupt(self._root, f"nothing of session {log.session!r} can be kept by salvage {salvage!r}")
+        self._held(lease)
+        log.lease, salvaged.log.lease = None, lease
+        lease.state, lease.birth = salvaged.log, salvaged.log.birth
+        self._logs[log.session] = salvaged.log
+        self._salvaged[log.session] = salvaged
+        return salvaged.log
 
     def save(self, lease: Lease, seq: int, data: bytes) -> None:
         """See `Store.save`."""

@@ -73,13 +73,33 @@ class Findings:
         """Whether there is damage."""
         return self.counts["damage"] > 0
 
-    def note(self, kind: str, path: str, what: str, todo: str, **place: int | str | None) -> None:
-        """Add a note; `place`: `offset`, `session`, `seq` of the finding."""
-        self.add(Finding("note", kind, path, what, todo, **place))  # type: ignore[arg-type]
+    def note(
+        self,
+        kind: str,
+        path: str,
+        what: str,
+        todo: str,
+        *,
+        offset: int | None = None,
+        session: str | None = None,
+        seq: int | None = None,
+    ) -> None:
+        """Add a note."""
+        self.add(Finding("note", kind, path, what, todo, offset, session, seq))
 
-    def damage(self, kind: str, path: str, what: str, todo: str, **place: int | str | None) -> None:
-        """Add damage; `place` as in `note`."""
-        self.add(Finding("damage", kind, path, what, todo, **place))  # type: ignore[arg-type]
+    def damage(
+        self,
+        kind: str,
+        path: str,
+        what: str,
+        todo: str,
+        *,
+        offset: int | None = None,
+        session: str | None = None,
+        seq: int | None = None,
+    ) -> None:
+        """Add damage."""
+        self.add(Finding("damage", kind, path, what, todo, offset, session, seq))
 
     def __repr__(self) -> str:
         """Counts only."""

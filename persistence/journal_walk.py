@@ -7,7 +7,7 @@ from zlib import crc32
 
 from .errors import LineDamaged
 from .header import JournalHeader, decode_journal_header
-from .any_lines import read_lines
+from .lines import PIECE_BYTES, read_lines
 from .record import Record, decode_record, verify
 from .segment_file import NOT_REGULAR
 
@@ -59,8 +59,9 @@ class Walk:
         """After `items`: CRC-32 of what was read; None when that cannot be told."""
         self.end = 0
         """After `items`: where reading ended."""
+        self.begin = 0
+        """Where the header ends."""
         self._disk = disk
-        self._start = 0
         self._read_header()
 
     def _read_header(self) -> None:
@@ -83,7 +84,7 @@ class Walk:
             self.header = decode_journal_header(b"" if first is None else first.data, self.path)
         except LineDamaged as error:
             self.why = str(error)
-        self._start = 0 if first is None or self.header is None else first.end
+        self.begin = 0 if first is None or self.header is None else first.end
 
     def items(self, limit: int = NO_LIMIT) -> Iterator[Good | Bad | Index]:
         """What the file holds behind its header, up to offset `limit`. A damaged header is bad bytes like others.
@@ -94,10 +95,10 @@ class Walk:
             return
         file = self._disk.open(self.path)
         bad: Bad | None = None
-        self.crc = crc32(file.read(0, self._start))
-        self.end = self._start
+        self.crc = crc32(file.read(0, self.begin))
+        self.end = self.begin
         try:
-            for line in read_lines(file, self._start, limit):
+            for line in read_lines(file, self.begin, limit):
                 self.end = line.end
                 self.crc = crc32(line.data, self.crc) if line.data and self.crc is not None else None
                 item = _read(line.offset, line.data)
@@ -112,6 +113,18 @@ class Walk:
                 yield bad
         finally:
             file.close()
+
+    def crc_of(self, size: int) -> int:
+        """CRC-32 of the first `size` bytes. Blocks. Raises OSError."""
+        total, position = 0, 0
+        file = self._disk.open(self.path)
+        try:
+            while position < size and (piece := file.read(position, min(PIECE_BYTES, size - position))):
+                total = crc32(piece, total)
+                position += len(piece)
+        finally:
+            file.close()
+        return total
 
 
 def _read(offset: int, line: bytes) -> Good | Index | None:

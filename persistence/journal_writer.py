@@ -156,9 +156,9 @@ class JournalWriter:
         path = self._path(number)
         folder = path.rpartition("/")[0]
         if folder not in self._folders:
-            if self._disk.make_dir(folder):
-                self._folders.add(self._folder)
-            self._folders.add(folder)
+            self._disk.make_dir(folder)
+            # One that is there may have been made by a cut that failed or died before it synced the name.
+            self._folders.update((folder, self._folder))
         return self._disk.open(path, create=True)
 
     def _path(self, number: int) -> str:

@@ -59,6 +59,10 @@ class Layout:
             disk.make_dir(folder)
         catalog.open(create=True)
         disk.sync_dir(self.root)  # FORMAT says that all of this is there
+        self.write_format(disk)
+
+    def write_format(self, disk: Disk) -> None:
+        """Write FORMAT, in place of whatever it was. Blocks. Raises OSError."""
         line, _ = close_line(b'{"format":"%b","version":%d' % (FORMAT.encode(), VERSION))
         temporary = self.format + ".new"
         file = disk.open(temporary, create=True)

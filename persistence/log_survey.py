@@ -11,7 +11,7 @@ from .chain import chain_of, judge, limits_of, number_of
 from .errors import LineDamaged
 from .log import SCRATCH_NAMES, SEGMENT_NAME
 from .record import decode_record
-from .scan import CHUNK_BYTES, TOMBSTONE, Damage, SegmentScan, read_owner
+from .scan import CHUNK_BYTES, Damage, SegmentScan, is_tombstone, read_owner
 from .segment_file import MAX_SEGMENT_BYTES, read_segment
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class LogSurvey:
         """Names that are none of the log's."""
         self.unreadable: dict[int, str] = {}
         """Why a segment cannot be read at all."""
+        self.chain: list[int] = []
+        """Those that continue one another, oldest first."""
         self.outside: list[int] = []
         """Segments that no other continues: opening keeps them aside."""
         self.kept: list[SegmentScan] = []
@@ -86,6 +88,7 @@ class LogSurvey:
         chain, missing = chain_of(headers, wanted)
         if missing and first_live is not None:
             self.damage.append((missing, Damage(self.path(missing), 0, None)))
+        self.chain = chain
         self.outside = [number for number in self.numbers if number not in set(chain)]
         limits = limits_of(chain, headers, dict.fromkeys(chain, _NO_LIMIT))
         scans = [self._scan(number, limit) for number, limit in zip(chain, limits, strict=True)]
@@ -164,13 +167,6 @@ class LogSurvey:
             data = self._bytes(number_of(scan.path))
             for key, begin, end in scan.marked:
                 owner = read_owner(key)
-                if owner is not None and _is_tombstone(data[begin:end] + b"\n"):
+                if owner is not None and is_tombstone(data[begin:end] + b"\n"):
                     found.add(owner)
         return found
-
-
-def _is_tombstone(line: bytes) -> bool:
-    try:
-        return decode_record(line).kind == TOMBSTONE
-    except LineDamaged:
-        return False

@@ -12,12 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from .chain import chain_of, is_proven, judge, limits_of, number_of
-from .errors import LogCorrupt
+from .chain import Found, chain_of, is_proven, judge, limits_of, number_of
+from .errors import LineDamaged, LogCorrupt
 from .header import SegmentRef
 from .log import SCRATCH_NAMES, SEGMENT_NAME
 from .record import decode_record
-from .scan import TOMBSTONE, Damage, SegmentScan, read_owner
+from .scan import Damage, SegmentScan, is_tombstone, read_owner
 from .segment import Segment
 from .segment_file import read_segment
 from .session_log import SessionLog
@@ -48,6 +48,10 @@ class Recovered:
         self.unowned_damage: LogCorrupt | None = None
         """Damage that may concern every session; `proven_whole` are those that it does not."""
         self.proven_whole: set[SessionLog] = set()
+        self.damage: Found = []
+        """All damage."""
+        self.last_lines: dict[SessionLog, tuple[int, int]] = {}
+        """When there is damage: segment and offset of each session's newest record in the log."""
 
 
 class LogRecovery:
@@ -102,6 +106,7 @@ class LogRecovery:
         if kept:
             self._log.tail = SegmentRef(number_of(kept[-1].path), kept[-1].end)
         await self._blame()
+        self._found.damage, self._found.last_lines = self._damage, self._last_line
         self._found.logs = self._newest_births()
         return self._found
 
@@ -189,7 +194,11 @@ class LogRecovery:
         segment.damaged = any(number == segment.number for number, _ in self._damage)
         data = scan.data
         for count, (owner, places) in enumerate(scan.spans.items(), 1):
-            log = self._meet(scan, owner, places[0])
+            log = self._meet(owner)
+            if log is None:
+                self._damage.append((segment.number, Damage(scan.path, places[0], None)))
+                segment.damaged = True
+                continue
             segment.spans[log] = places
             self._oldest.setdefault(log, data[places[0] : places[1]])
             self._newest[log] = data[places[-2] : places[-1]]
@@ -198,7 +207,7 @@ class LogRecovery:
             if count % _TURN_SESSIONS == 0:
                 await asyncio.sleep(0)
         for owner, begin, end in scan.marked:
-            if decode_record(data[begin:end] + b"\n").kind == TOMBSTONE:
+            if owner in self._owners and is_tombstone(data[begin:end] + b"\n"):
                 self._births[self._owners[owner]].dead = True
         self._held += len(data)
         if self._held <= HELD_BYTES:
@@ -208,13 +217,13 @@ class LogRecovery:
         scan.data = b""
         self._log.sealed.append(segment)
 
-    def _meet(self, scan: SegmentScan, owner: bytes, offset: int) -> SessionLog:
-        """The session of an owner."""
+    def _meet(self, owner: bytes) -> SessionLog | None:
+        """The session of an owner; None for lines whose sums fit, but which name no session."""
         found = self._owners.get(owner)
         if found is None:
             found = read_owner(owner)
             if found is None:
-                raise LogCorrupt(scan.path, offset, "a line's sum fits, but it names no session")
+                return None
             self._owners[owner] = found
             self._births.setdefault(found, SessionLog(*found))
         return self._births[found]
@@ -222,8 +231,12 @@ class LogRecovery:
     async def _note_ends(self) -> None:
         """Tell each session when it began and how far its records go."""
         for count, (log, newest) in enumerate(self._newest.items(), 1):
-            last = decode_record(newest + b"\n")
-            log.created_us = decode_record(self._oldest[log] + b"\n").at_us
+            try:
+                last = decode_record(newest + b"\n")
+                log.created_us = decode_record(self._oldest[log] + b"\n").at_us
+            except LineDamaged:
+                log.damage = LogCorrupt(self._log.folder, 0, f"a line of {log.session!r} is sound, but holds no record")
+                continue
             log.appended_seq = log.written_seq = log.synced_seq = last.seq
             log.tail_sum = last.sum.encode()
             if count % _TURN_SESSIONS == 0:

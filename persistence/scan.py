@@ -17,7 +17,7 @@ import msgspec
 
 from .errors import LineDamaged, ValueUnreadable
 from .header import SegmentHeader, decode_segment_header
-from .record import MAX_LINE_BYTES, SUFFIX_BYTES, verify
+from .record import MAX_LINE_BYTES, SUFFIX_BYTES, decode_record, verify
 from .values import decode_text
 
 if TYPE_CHECKING:
@@ -256,6 +256,14 @@ def read_owner(owner: bytes) -> tuple[str, str] | None:
         return decode_text(found.s), found.birth
     except (msgspec.DecodeError, ValueUnreadable):
         return None
+
+
+def is_tombstone(line: bytes) -> bool:
+    """Whether a journal line, LF included, is a sound tombstone."""
+    try:
+        return decode_record(line).kind == TOMBSTONE
+    except LineDamaged:
+        return False
 
 
 class _Owner(msgspec.Struct):

@@ -246,11 +246,10 @@ class Snapshotter:
         path = self._path(log, slot)
         folder = path.rpartition("/")[0]
         if folder not in folders:
-            if self._disk.make_dir(self._folder):
-                folders.add(self._folder.rpartition("/")[0])
-            if self._disk.make_dir(folder):
-                folders.add(self._folder)
-            folders.add(folder)
+            self._disk.make_dir(self._folder)
+            self._disk.make_dir(folder)
+            # Those that are there may have been made by a process that died before it synced their names.
+            folders.update((folder, self._folder, self._folder.rpartition("/")[0]))
         file = self._disk.open(path + TEMPORARY, create=True)
         try:
             file.truncate(0)

@@ -76,6 +76,24 @@ class TornTail(msgspec.Struct, frozen=True):
     """The file that keeps the bytes aside; None when there was nothing but zeros."""
 
 
+Recovery = Literal["strict", "prefix", "readable"]
+"""What is done with a damaged session when it is loaded: it is refused, or what can be kept of it is kept.
+
+`prefix`: its records up to the first one that is lost. `readable`: all that can be read, with gaps for the others.
+"""
+
+RECOVERIES: Final[tuple[Recovery, ...]] = ("strict", "prefix", "readable")
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """Records that are lost: a gap stands for them."""
+
+    first: int
+    last: int
+    why: str
+    """`damaged`: their bytes could not be read; `missing`: they were not there; `unfit`: they did not follow."""
+
+
 class RecoveryReport(msgspec.Struct, frozen=True):
     """Where the records of a session came from, and what was found damaged on the way."""
 
@@ -94,11 +112,17 @@ class RecoveryReport(msgspec.Struct, frozen=True):
     """The record after which the snapshot that was used was taken; 0: none was, all records were read."""
     rejected: tuple[str, ...] = ()
     """Files of snapshots that could not be used: damaged, or not of these records."""
+    gaps: tuple[Lost, ...] = ()
+    """Records that are lost, among those that were read."""
+    dropped: int = 0
+    """Records that could be read and do not count any more: salvage left them out when this was loaded."""
+    kept_at: tuple[str, ...] = ()
+    """Where the originals are, when salvage changed the session when this was loaded."""
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found damaged."""
-        return not self.torn and not self.rejected
+        """Whether nothing was found damaged or lost."""
+        return not (self.torn or self.rejected or self.gaps or self.dropped)
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from .storage import DIRECTORY_MODE, FILE_MODE
+from .storage import DIRECTORY_MODE, FILE_MODE, OsDisk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,24 @@ SHELF_NAME: Final = re.compile(r"[0-9a-f]{2}")
 
 _RESTORE: Final = "move it away, or restore what was there"
 _REPAIR_MODE: Final = "repair makes it private again"
+
+
+class LookingDisk(OsDisk):
+    """The real disk, but for folders that are none, such as symbolic links: they are empty."""
+
+    __slots__ = ()
+
+    def list(self, path: str) -> list[str]:
+        """See `Disk`."""
+        return super().list(path) if is_folder(path) else []
+
+
+def is_folder(path: str) -> bool:
+    """Whether there is a folder of that name, and not only a link to one."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def check_tree(layout: Layout, findings: Findings) -> None:

@@ -1,4 +1,4 @@
-"""The commands: `python -m session_actor demo [TRANSCRIPT]`."""
+"""The commands: `python -m session_actor demo [TRANSCRIPT]`, `… verify DIR`, `… repair DIR`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ import random
 import sys
 from pathlib import Path
 
+from .cli import repair, verify
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` None: those of the process."""
     options = _parser().parse_args(arguments)
+    code: int = options.run(options)
+    return code
+
+
+def _demo(options: argparse.Namespace) -> int:
     from .demo.main import SAMPLE, run_demo
 
     seed = random.SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
@@ -21,6 +28,13 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m session_actor", description="Conversations that are never lost.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_demo(commands)
+    repair.add_parser(commands)
+    verify.add_parser(commands)
+    return parser
+
+
+def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     demo = commands.add_parser(
         "demo",
         help="feed a transcript to a process that is killed again and again, recover, compare every field",
@@ -40,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         default="written",
         help="the level of every acknowledgement (default: written)",
     )
-    return parser
+    demo.set_defaults(run=_demo)
 
 
 def _count(text: str) -> int:

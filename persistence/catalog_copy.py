@@ -1,0 +1,71 @@
+"""A copy of the catalog to look at: opening the catalog itself could change it (a transaction is rolled back)."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from typing import TYPE_CHECKING, Final
+
+from .catalog import Catalog
+from .errors import CatalogCorrupt
+from .segment_file import NOT_REGULAR
+
+if TYPE_CHECKING:
+    from .storage import Disk
+
+PIECE_BYTES: Final = 1024 * 1024
+_JOURNAL: Final = "-journal"
+
+
+def copy_catalog(disk: Disk, path: str, folder: str) -> Catalog:
+    """A copy, in `folder`, of the catalog at `path`, open and checked whole. Blocks.
+
+    Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
+    """
+    target = f"{folder}/catalog.db"
+    try:
+        _copy(disk, path, target)
+        with contextlib.suppress(FileNotFoundError):
+            _copy(disk, path + _JOURNAL, target + _JOURNAL)
+    except FileNotFoundError:
+        raise CatalogCorrupt(path, "it is missing") from None
+    except OSError as error:
+        if error.errno not in NOT_REGULAR:
+            raise
+        raise CatalogCorrupt(path, "it is no plain file") from error
+    catalog = Catalog(target)
+    try:
+        catalog.open(create=False)
+        catalog.check()
+        catalog.files.check()
+    except BaseException:
+        catalog.close()
+        raise
+    return catalog
+
+
+def rescue_dead(path: str) -> set[tuple[str, str]]:
+    """The deleted births that a damaged catalog still names: as many as can be read. Blocks."""
+    found: set[tuple[str, str]] = set()
+    try:
+        connection = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
+    except sqlite3.Error:
+        return found
+    with contextlib.closing(connection), contextlib.suppress(sqlite3.Error, UnicodeDecodeError, MemoryError):
+        connection.text_factory = bytes
+        for session, birth, _ in connection.execute("SELECT session, birth, row_sum FROM tombstones"):
+            with contextlib.suppress(UnicodeDecodeError, AttributeError):
+                found.add((session.decode("utf-8", "surrogatepass"), birth.decode()))
+    return found
+
+
+def _copy(disk: Disk, source: str, target: str) -> None:
+    file = disk.open(source)
+    try:
+        position = 0
+        with open(target, "wb") as copy:  # noqa: PTH123 - a copy outside the store
+            while piece := file.read(position, PIECE_BYTES):
+                copy.write(piece)
+                position += len(piece)
+    finally:
+        file.close()

@@ -1,0 +1,166 @@
+"""Making a catalog from what else is in a store: the journals, the log, and what of the old catalog can be read.
+
+The valid end of a session's journal follows from the log: what the log still holds was not counted. For a session that
+is not in the log, the journal is valid up to its last sound record. A deleted session stays deleted if its tombstone is
+in the log, or in the part of the old catalog that can be read; else only the removal of its files speaks for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .catalog import Catalog, CatalogRow
+from .catalog_files import NO_INDEX, FileRow
+from .frame_index import frames_in
+from .gap import Link
+from .header import RecordRef
+from .journal_index import IndexBuilder
+from .journal_walk import Good, Index, Walk
+from .names import journal_path
+from .tree import JOURNAL_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from .layout import Layout
+    from .log_survey import Owner
+    from .storage import Disk
+
+BATCH: Final = 500
+
+
+class Known(NamedTuple):
+    """What is known from elsewhere."""
+
+    first_live: int
+    firsts: Mapping[Owner, int]
+    """The oldest record in the log of each birth that lives."""
+    dead: set[Owner]
+    covered: Callable[[str, str], int]
+    """The newest record that a good snapshot of a session and birth covers; 0: there is no snapshot."""
+
+
+def rebuild_catalog(disk: Disk, layout: Layout, path: str, known: Known) -> Catalog:
+    """A new catalog at `path`, open. Blocks. Raises `StoreVersionTooNew`, OSError."""
+    catalog = Catalog(path)
+    catalog.open(create=True)
+    try:
+        rows: list[CatalogRow] = []
+        sealed: list[FileRow] = []
+        for rebuilt in _sessions(disk, layout, known):
+            rows.append(rebuilt.row)
+            sealed += rebuilt.sealed
+            if rebuilt.base.seq:
+                catalog.files.drop(rebuilt.row.session, rebuilt.row.birth, [], forgotten=[], base=rebuilt.base)
+            if len(rows) >= BATCH:
+                catalog.commit_cut(rows, [], known.first_live, sealed)
+                rows, sealed = [], []
+        catalog.commit_cut(rows, sorted(known.dead), known.first_live, sealed)
+    except BaseException:
+        catalog.close()
+        raise
+    return catalog
+
+
+class Rebuilt(NamedTuple):
+    """What the catalog is to know of one session."""
+
+    row: CatalogRow
+    sealed: list[FileRow]
+    base: RecordRef
+    created_us: int
+
+
+def _sessions(disk: Disk, layout: Layout, known: Known) -> Iterator[Rebuilt]:
+    for shelf in disk.list(layout.journals):
+        stems: dict[str, list[int]] = {}
+        for name in disk.list(f"{layout.journals}/{shelf}"):
+            match = JOURNAL_NAME.fullmatch(name)
+            if match is not None:
+                stems.setdefault(f"{shelf}/{match[1]}-{match[2]}", []).append(int(match[3]))
+        for stem, numbers in stems.items():
+            births = _births(disk, layout.journals, stem, sorted(numbers), known)
+            if births:
+                yield max(births, key=lambda rebuilt: (rebuilt.created_us, rebuilt.row.journal))
+
+
+def _births(disk: Disk, folder: str, stem: str, numbers: list[int], known: Known) -> list[Rebuilt]:
+    """The session of these files, once for each birth that they have and that is not dead."""
+    walks = [(number, Walk(disk, f"{folder}/{stem}-{number}.ndjson")) for number in numbers]
+    found = {(walk.header.session, walk.header.birth) for _, walk in walks if walk.header is not None}
+    owners = {owner for owner in found if journal_path(owner[0], 0).startswith(f"{stem}-")} - known.dead
+    alive = sorted(owner for owner in owners if owner in known.firsts) or sorted(owners)
+    return [rebuilt for owner in alive if (rebuilt := _Files(owner, known).read(walks, owners)) is not None]
+
+
+class _Files:
+    """Reads the files of one birth into rows."""
+
+    def __init__(self, owner: Owner, known: Known) -> None:
+        self._session, self._birth = owner
+        self._until = known.firsts.get(owner)
+        """The first record that is in the log."""
+        self._covered = known.covered(*owner)
+        self._created_us = 0
+        self._base = RecordRef()
+        self._sealed: list[FileRow] = []
+        self._newest: CatalogRow | None = None
+
+    def read(self, walks: list[tuple[int, Walk]], owners: set[Owner]) -> Rebuilt | None:
+        """None when there is no record."""
+        link = Link()
+        mine = [(number, walk) for number, walk in walks if self._may_be_mine(walk, owners)]
+        for number, walk in mine:
+            begin = link if walk.header is None else Link(walk.header.continues.seq, walk.header.continues.sum)
+            if link.seq < begin.seq <= self._covered:
+                self._base = RecordRef(begin.seq, begin.sum)
+            is_last = (number, walk) == mine[-1]
+            link, ended = self._read_file(number, walk, begin, is_last=is_last)
+            if ended:
+                break
+        if self._newest is None or not self._newest.seq:
+            return None
+        return Rebuilt(self._newest, self._sealed, self._base, self._created_us)
+
+    def _may_be_mine(self, walk: Walk, owners: set[Owner]) -> bool:
+        if walk.header is None:
+            return walk.there and len(owners) == 1
+        return (walk.header.session, walk.header.birth) == (self._session, self._birth)
+
+    def _read_file(self, number: int, walk: Walk, link: Link, *, is_last: bool) -> tuple[Link, bool]:
+        """Make the row of a file; returns its last record, and whether the log goes on inside it."""
+        index, end, crc, first, ended = IndexBuilder(), walk.begin, 0, link.seq + 1, False
+        index_end = 0
+        for item in walk.items():
+            if isinstance(item, Index):
+                index_end = item.offset + len(item.line)
+            elif isinstance(item, Good):
+                if self._until is not None and item.record.seq >= self._until:
+                    ended = True
+                    break
+                index.add(item.offset, len(item.line), frames_in(item.line))
+                end, link = item.offset + len(item.line), Link.of(item.record)
+                self._created_us = self._created_us or item.record.at_us
+        crc = walk.crc_of(end)
+        if is_last or ended:
+            self._newest = CatalogRow(
+                self._session, self._birth, self._created_us, number, end, link.seq, link.sum, crc
+            )
+        else:
+            size = index_end or walk.size
+            frames = (index.first_frame, index.last_frame) if index_end else (0, NO_INDEX)
+            self._sealed.append(
+                FileRow(
+                    self._session,
+                    self._birth,
+                    number,
+                    first,
+                    link.seq,
+                    *frames,
+                    size,
+                    end if index_end else size,
+                    link.sum,
+                    walk.crc_of(size),
+                )
+            )
+        return link, ended

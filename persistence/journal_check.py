@@ -1,0 +1,164 @@
+"""What verifying says of one session's journal: every file of it against its row in the catalog, line by line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .findings import REPAIR
+from .frame_index import frames_in
+from .gap import Link
+from .journal_index import IndexBuilder
+from .journal_walk import Bad, Good, Index, Walk
+from .names import journal_path
+
+if TYPE_CHECKING:
+    from .catalog import Catalog, CatalogRow
+    from .findings import Findings
+    from .storage import Disk
+
+_SALVAGE: Final = f"{REPAIR} --salvage keeps what can be read"
+_REPAIR: Final = f"{REPAIR} mends it, nothing is lost"
+_TAIL: Final = "nothing: the next cut overwrites it"
+
+
+class Expected(NamedTuple):
+    """One journal file as the catalog has it."""
+
+    path: str
+    """Relative to the folder of journals."""
+    number: int
+    first_seq: int | None
+    """None: of the newest file, which begins where the one before ends."""
+    last_seq: int
+    sum: str
+    """Of the last record."""
+    bytes: int
+    index_offset: int | None
+    """None: the newest file, which has no index."""
+    crc: int
+
+
+def expected_files(catalog: Catalog, row: CatalogRow) -> list[Expected]:
+    """The files of a session's journal, oldest first. Raises `CatalogCorrupt`, OSError."""
+    files = [
+        Expected(
+            journal_path(row.session, file.number),
+            file.number,
+            file.first_seq,
+            file.last_seq,
+            file.sum,
+            file.bytes,
+            file.index_offset,
+            file.crc,
+        )
+        for file in catalog.files.of(row.session, row.birth)
+    ]
+    newest = Expected(
+        journal_path(row.session, row.journal), row.journal, None, row.seq, row.sum, row.bytes, None, row.crc
+    )
+    return [*files, newest]
+
+
+class JournalCheck:
+    """Checks one session. After `run`, `sums` are the sums of its records that were asked for."""
+
+    def __init__(self, disk: Disk, folder: str, catalog: Catalog, findings: Findings) -> None:
+        """`folder`: of the journals."""
+        self.sums: dict[int, str] = {}
+        self._disk = disk
+        self._folder = folder
+        self._catalog = catalog
+        self._findings = findings
+        self._session = ""
+
+    def run(self, row: CatalogRow, wanted: frozenset[int] = frozenset()) -> bool:
+        """Tell what is wrong with the journal of `row`, and return whether it is whole.
+
+        `wanted`: numbers of records whose sums are noted. Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
+        """
+        self._session, self.sums = row.session, {}
+        base = self._catalog.files.base(row.session, row.birth)
+        link, whole = Link(base.seq, base.sum), True
+        if base.seq in wanted:
+            self.sums[base.seq] = base.sum
+        pruned = base.seq > 0
+        for file in expected_files(self._catalog, row):
+            walk = Walk(self._disk, f"{self._folder}/{file.path}")
+            self._findings.size_bytes += min(walk.size, file.bytes)
+            problem = self._header_problem(walk, file, row)
+            if problem is not None:
+                self._damage("journal", walk, problem, offset=0, seq=file.first_seq or link.seq + 1)
+                whole, link = False, Link(file.last_seq, file.sum)
+                continue
+            begin = walk.header.continues if walk.header is not None else base
+            start = Link(begin.seq, begin.sum)
+            hole = pruned and file.first_seq is not None and begin.seq <= base.seq
+            if not hole and not (start == link or (link.is_gap and start.seq == link.seq)):
+                what = f"it says that it continues record {begin.seq}, not record {link.seq} of the file before"
+                self._damage("journal", walk, what, offset=0, seq=link.seq + 1)
+                whole = False
+            good, link = self._lines(walk, file, start if hole else link, wanted)
+            whole = whole and good
+        return whole
+
+    def _header_problem(self, walk: Walk, file: Expected, row: CatalogRow) -> str | None:
+        header = walk.header
+        if walk.there and walk.size < file.bytes:
+            return f"it has {walk.size} of {file.bytes} bytes"
+        if header is None:
+            return walk.why
+        if (header.session, header.birth, header.number) != (row.session, row.birth, file.number):
+            return "it belongs to another session, birth or number"
+        if walk.size > file.bytes:
+            what = f"{walk.size - file.bytes} bytes of an unfinished cut are behind its valid part"
+            self._findings.note("tail", walk.path, what, _TAIL, offset=file.bytes, session=row.session)
+        return None
+
+    def _lines(self, walk: Walk, file: Expected, link: Link, wanted: frozenset[int]) -> tuple[bool, Link]:
+        whole, after_bad, built, index = True, False, IndexBuilder(), b""
+        for item in walk.items(file.bytes):
+            if isinstance(item, Index) and item.offset == file.index_offset:
+                index = item.line
+            elif isinstance(item, Good):
+                if not link.follows(item.record) and not (after_bad and item.record.seq > link.seq):
+                    what = f"it stands behind record {link.seq} and does not follow it"
+                    self._damage("journal", walk, what, offset=item.offset, seq=item.record.seq)
+                    whole = False
+                link, after_bad = Link.of(item.record), False
+                built.add(item.offset, len(item.line), frames_in(item.line))
+                self._findings.records += 1
+                if link.seq in wanted:
+                    self.sums[link.seq] = link.sum
+            elif item.offset != file.index_offset:
+                what = f"{_end(item) - item.offset} bytes are no sound record"
+                self._damage("journal", walk, what, offset=item.offset, seq=link.seq + 1)
+                whole, after_bad = False, True
+        if whole:
+            whole = self._check_end(walk, file, link)
+        if whole:
+            self._check_bytes(walk, file, index, built)
+        return whole, Link(file.last_seq, file.sum, link.is_gap)
+
+    def _check_end(self, walk: Walk, file: Expected, link: Link) -> bool:
+        if (link.seq, link.sum) == (file.last_seq, file.sum):
+            return True
+        what = f"its last record is {link.seq}, not the record {file.last_seq} that the catalog counted"
+        self._damage("journal", walk, what, offset=walk.end, seq=link.seq + 1)
+        return False
+
+    def _check_bytes(self, walk: Walk, file: Expected, index: bytes, built: IndexBuilder) -> None:
+        """All records are there; compare the index with what it should say of them, and the row's sum of all bytes."""
+        header, has_index = walk.header, file.index_offset is not None and file.index_offset < file.bytes
+        if has_index and header is not None and index != built.line(header.birth, header.number):
+            what = "its index does not say which frames are in it"
+            self._findings.damage("index", walk.path, what, _REPAIR, offset=file.index_offset, session=self._session)
+        elif walk.crc != file.crc:
+            what = "every line is sound, but their bytes are not those that the catalog counted"
+            self._findings.damage("journal_row", walk.path, what, _REPAIR, session=self._session)
+
+    def _damage(self, kind: str, walk: Walk, what: str, *, offset: int, seq: int) -> None:
+        self._findings.damage(kind, walk.path, what, _SALVAGE, offset=offset, session=self._session, seq=seq)
+
+
+def _end(item: Bad | Index) -> int:
+    return item.end if isinstance(item, Bad) else item.offset + len(item.line)

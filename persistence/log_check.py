@@ -1,0 +1,100 @@
+"""What verifying says of a log: the findings of its survey, and whether each session's records follow one another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from .findings import REPAIR
+from .gap import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .findings import Findings
+    from .log_survey import Logged, LogSurvey, Owner
+    from .scan import Damage
+
+_OPENING: Final = "nothing: opening the store does it"
+_SALVAGE: Final = f"{REPAIR} --salvage keeps what can be read"
+
+
+class LogCheck:
+    """Turns the survey of a log into findings."""
+
+    def __init__(
+        self, survey: LogSurvey, findings: Findings, wanted: Callable[[Owner], frozenset[int]] | None = None
+    ) -> None:
+        """`survey`: already read. `wanted(owner)`: numbers of records whose sums are to be noted."""
+        self.links: dict[Owner, Link] = {}
+        """The newest record in the log of each birth that lives."""
+        self.firsts: dict[Owner, int] = {}
+        """The number of the oldest one."""
+        self.dead: set[Owner] = set()
+        """Births whose tombstones are in the log."""
+        self.sums: dict[tuple[Owner, int], str] = {}
+        """Sums of the records that were asked for."""
+        self._wanted = wanted
+        self._of_birth: dict[Owner, frozenset[int]] = {}
+        self._survey = survey
+        self._findings = findings
+        self._blamed: set[Owner] = set()
+
+    def run(self, link_of: Callable[[Owner], Link | None]) -> None:
+        """Tell everything. `link_of(owner)`: the newest record in its journal; None: the birth is dead."""
+        survey, findings = self._survey, self._findings
+        for name in survey.leftovers:
+            findings.note("leftover", f"{survey.folder}/{name}", "it was never begun, or is cut already", _OPENING)
+        for name in survey.strange:
+            findings.note("stranger", f"{survey.folder}/{name}", "it is no segment", "move it away if it is not wanted")
+        for number in survey.outside:
+            what = "no later segment continues it"
+            findings.note("torn", survey.path(number), what, "nothing: opening the store keeps it aside", offset=0)
+        for number, offset, size in survey.torn:
+            what = f"a torn end of {size} bytes, which a crash left unfinished"
+            todo = "nothing: opening the store keeps it aside"
+            findings.note("torn", survey.path(number), what, todo, offset=offset)
+        for number, damage in list(survey.damage):
+            self._tell(number, damage)
+        told = len(survey.damage)
+        self.dead = survey.dead()
+        for logged in survey.records():
+            self._follow(logged, link_of)
+        for number, damage in survey.damage[told:]:
+            self._tell(number, damage)
+        findings.size_bytes += survey.size_bytes
+
+    def _tell(self, number: int, damage: Damage) -> None:
+        self._blamed.update(damage.owners or ())
+        why = self._survey.unreadable.get(number, "bytes that were synced cannot be read")
+        sessions = sorted({session for session, _ in damage.owners or ()})
+        if not sessions:
+            why += "; records of any session may be lost"
+            self._findings.damage("log", damage.path, why, _SALVAGE, offset=damage.offset)
+        for session in sessions:
+            self._findings.damage("log", damage.path, why, _SALVAGE, offset=damage.offset, session=session)
+
+    def _follow(self, logged: Logged, link_of: Callable[[Owner], Link | None]) -> None:
+        owner, record = logged.owner, logged.record
+        if owner in self.dead:
+            return
+        before = self.links.get(owner)
+        if before is None:
+            before = link_of(owner)
+            if before is None:
+                self.dead.add(owner)
+                return
+            self.firsts[owner] = record.seq
+            if self._wanted is not None:
+                self._of_birth[owner] = self._wanted(owner)
+        if before.follows(record):
+            self._findings.records += 1
+        elif owner not in self._blamed:
+            self._blamed.add(owner)
+            what = f"it follows record {before.seq} and does not fit behind it"
+            path = self._survey.path(logged.number)
+            self._findings.damage(
+                "log_chain", path, what, _SALVAGE, offset=logged.offset, session=owner[0], seq=record.seq
+            )
+        self.links[owner] = Link.of(record)
+        if record.seq in self._of_birth.get(owner, ()):
+            self.sums[owner, record.seq] = record.sum

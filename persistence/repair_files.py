@@ -1,0 +1,189 @@
+"""The steps of a repair that change single files, and the catalog."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from .catalog import Catalog
+from .catalog_copy import copy_catalog
+from .errors import CatalogCorrupt
+from .frame_index import frames_in
+from .journal_index import IndexBuilder
+from .journal_walk import Good, Walk
+from .keeping import PIECE_BYTES, Aside
+from .log_survey import LogSurvey
+from .names import journal_path
+from .storage import DIRECTORY_MODE, FILE_MODE, OsDisk
+from .tree import is_folder
+from .verify import rebuild_from
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .catalog_files import FileRow
+    from .layout import Layout
+    from .repairs import Step
+    from .storage import Disk
+
+TEMPORARY: Final = ".new"
+
+
+class FileRepair:
+    """Does steps in a store whose lock is held. All methods block, and raise OSError when the disk refuses."""
+
+    def __init__(self, disk: Disk, layout: Layout) -> None:
+        """Nothing is done yet."""
+        self._disk = disk
+        self._layout = layout
+        self._aside = Aside(disk, layout.aside)
+
+    def do(self, step: Step) -> None:
+        """Do one step."""
+        doing: dict[str, Callable[[Step], None]] = {
+            "not_a_folder": self._replace_folder,
+            "format": self._write_format,
+            "catalog": self._rebuild_catalog,
+            "mode": self._make_private,
+            "leftover": self._remove,
+            "dead": self._remove,
+            "tail": self._cut_off,
+            "journal_row": self._count_anew,
+            "index": self._index_anew,
+        }
+        doing.get(step.kind, self._set_aside)(step)
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def _set_aside(self, step: Step) -> None:
+        self._aside.move(step.path, f"{_name(step.path)}.{step.kind}")
+
+    def _replace_folder(self, step: Step) -> None:
+        self._set_aside(step)
+        self._disk.make_dir(step.path)
+        self._disk.sync_dir(_folder(step.path))
+
+    def _remove(self, step: Step) -> None:
+        self._disk.unlink(step.path)
+        self._disk.sync_dir(_folder(step.path))
+
+    @staticmethod
+    def _make_private(step: Step) -> None:
+        Path(step.path).chmod(DIRECTORY_MODE if is_folder(step.path) else FILE_MODE)
+
+    def _cut_off(self, step: Step) -> None:
+        file = self._disk.open(step.path, write=True)
+        try:
+            file.truncate(step.offset or 0)
+            file.sync()
+        finally:
+            file.close()
+
+    # --- format and catalog -------------------------------------------------------------------------------------------
+
+    def _write_format(self, step: Step) -> None:
+        self._aside.copy(step.path, f"{_name(step.path)}.damaged")
+        for folder in (self._layout.log, self._layout.journals):
+            self._disk.make_dir(folder)
+        self._layout.write_format(self._disk)
+
+    def _rebuild_catalog(self, step: Step) -> None:
+        """The new catalog is complete before it takes the old one's place; the old one's transaction goes first."""
+        layout, disk = self._layout, self._disk
+        survey = LogSurvey(disk, layout.log)
+        survey.read(None)
+        with tempfile.TemporaryDirectory(prefix="session-actor-") as folder:
+            with contextlib.suppress(CatalogCorrupt):
+                copy_catalog(disk, layout.catalog, folder).close()
+            made = f"{folder}/rebuilt.db"
+            rebuild_from(disk, layout, made, survey, f"{folder}/catalog.db").close()
+            self._copy(OsDisk(), made, layout.catalog + TEMPORARY)
+        for path in (layout.catalog, f"{layout.catalog}-journal"):
+            self._aside.copy(path, f"{_name(path)}.damaged")
+        self._disk.unlink(f"{layout.catalog}-journal")
+        disk.sync_dir(layout.root)
+        disk.rename(layout.catalog + TEMPORARY, step.path)
+        disk.sync_dir(layout.root)
+
+    def _copy(self, source_disk: Disk, source: str, target: str, end: int | None = None, tail: bytes = b"") -> None:
+        """Copy a file up to `end` (None: all of it), add `tail`, and sync it."""
+        origin, position = source_disk.open(source), 0
+        try:
+            limit = origin.size() if end is None else end
+            file = self._disk.open(target, create=True)
+            try:
+                file.truncate(0)
+                while piece := origin.read(position, min(PIECE_BYTES, limit - position)):
+                    file.write(piece, position)
+                    position += len(piece)
+                if tail:
+                    file.write(tail, position)
+                file.sync()
+            finally:
+                file.close()
+        finally:
+            origin.close()
+
+    # --- journals -----------------------------------------------------------------------------------------------------
+
+    def _count_anew(self, step: Step) -> None:
+        """Every line was found sound, up to the record that the catalog has: the sum of all bytes must be wrong."""
+        with contextlib.closing(_opened(self._layout, self._disk)) as catalog:
+            row = catalog.get(step.session or "")
+            if row is None:
+                return
+            walk = Walk(self._disk, step.path)
+            if step.path.endswith(f"/{journal_path(row.session, row.journal)}"):
+                row = msgspec.structs.replace(row, crc=walk.crc_of(row.bytes))
+                catalog.commit_cut([row], [], catalog.first_live_segment())
+                return
+            for file in self._sealed(catalog, step):
+                size = walk.size
+                changed = msgspec.structs.replace(file, bytes=size, crc=walk.crc_of(size))
+                catalog.commit_cut([], [], catalog.first_live_segment(), [changed])
+
+    def _index_anew(self, step: Step) -> None:
+        with contextlib.closing(_opened(self._layout, self._disk)) as catalog:
+            for file in self._sealed(catalog, step):
+                index, walk = IndexBuilder(), Walk(self._disk, step.path)
+                for item in walk.items(file.index_offset):
+                    if isinstance(item, Good):
+                        index.add(item.offset, len(item.line), frames_in(item.line))
+                self._aside.copy(step.path, f"{_name(step.path)}-{file.birth}.index")
+                line = index.line(file.birth, file.number)
+                self._copy(self._disk, step.path, step.path + TEMPORARY, file.index_offset, line)
+                self._disk.rename(step.path + TEMPORARY, step.path)
+                self._disk.sync_dir(_folder(step.path))
+                size = file.index_offset + len(line)
+                changed = msgspec.structs.replace(
+                    file,
+                    bytes=size,
+                    first_frame=index.first_frame,
+                    last_frame=index.last_frame,
+                    crc=walk.crc_of(size),
+                )
+                catalog.commit_cut([], [], catalog.first_live_segment(), [changed])
+
+    def _sealed(self, catalog: Catalog, step: Step) -> list[FileRow]:
+        """The row of the sealed file of a step; none when it has none."""
+        row = catalog.get(step.session or "")
+        files = [] if row is None else catalog.files.of(row.session, row.birth)
+        return [file for file in files if step.path.endswith(f"/{journal_path(file.session, file.number)}")]
+
+
+def _opened(layout: Layout, disk: Disk) -> Catalog:
+    catalog = Catalog(layout.catalog, disk)
+    catalog.open(create=False)
+    return catalog
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]

@@ -1,0 +1,108 @@
+"""What repairing a store consists of: the steps, in their order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from .findings import Finding
+    from .mending import Salvage
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that mends a store."""
+
+    kind: str
+    """That of the findings it is for."""
+    path: str
+    what: str
+    """What is done."""
+    session: str | None = None
+    offset: int | None = None
+
+    def __str__(self) -> str:
+        """One line."""
+        whose = "" if self.session is None else f", session {self.session!r}"
+        return f"repair: {self.kind}: {self.path}{whose}: {self.what}"
+
+
+class Repairs:
+    """What repair did, or would do, and what it leaves."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.steps: list[Step] = []
+        """Done, or to be done: see `written`."""
+        self.left: list[Finding] = []
+        """Damage that no step is for."""
+        self.written = False
+        """Whether the steps were done."""
+
+    def __repr__(self) -> str:
+        """Counts only."""
+        return f"Repairs({len(self.steps)} steps, {len(self.left)} left, written={self.written})"
+
+
+BASIC: Final = ("not_a_folder", "not_a_file", "format", "catalog")
+"""What must be mended before the rest can be judged, in this order."""
+_WHAT: Final = {
+    "not_a_folder": "move it aside, and make the folder",
+    "not_a_file": "move it aside",
+    "format": "write it anew",
+    "catalog": "make it anew from the journals and the log; the old one is kept aside",
+    "mode": "make it private",
+    "leftover": "remove it",
+    "dead": "remove it",
+    "unreadable": "move it aside",
+    "orphan": "move it aside",
+    "snapshot": "move it aside",
+    "tail": "cut it off",
+    "journal_row": "count its bytes anew",
+    "index": "copy it to a new file with the index that it should have; the old one is kept aside",
+}
+_OF_LOG: Final = frozenset({"log", "log_chain"})
+SALVAGED: Final = ("journal", "log", "log_chain")
+"""Kinds of damage that only salvage mends."""
+
+
+def plan(
+    findings: Iterable[Finding], salvage: Salvage | None, sessions: Collection[str] | None
+) -> tuple[list[Step], list[Finding]]:
+    """The steps for these findings, and the damage that none is for. `sessions`: to be salvaged; None: all."""
+    findings = list(findings)
+    all_of_log = all(_is_meant(finding, sessions) for finding in findings if finding.kind in _OF_LOG)
+    steps: dict[tuple[str, str, str | None], Step] = {}
+    left: list[Finding] = []
+    for finding in findings:
+        if finding.kind in _WHAT:
+            step = Step(finding.kind, finding.path, _WHAT[finding.kind], finding.session, finding.offset)
+        elif (
+            finding.kind not in SALVAGED
+            or salvage is None
+            or not _is_meant(finding, sessions)
+            or (finding.kind in _OF_LOG and not all_of_log)
+        ):
+            if finding.severity == "damage":
+                left.append(finding)
+            continue
+        else:
+            step = _salvage_step(finding, salvage)
+        steps.setdefault((step.kind, step.path, step.session), step)
+    order = [*BASIC, *(kind for kind in _WHAT if kind not in BASIC), *SALVAGED]
+    return sorted(steps.values(), key=lambda step: order.index(step.kind)), left
+
+
+def _is_meant(finding: Finding, sessions: Collection[str] | None) -> bool:
+    return sessions is None or finding.session in sessions
+
+
+def _salvage_step(finding: Finding, salvage: Salvage) -> Step:
+    keep = "its records up to the first loss" if salvage == "prefix" else "all its records that can be read"
+    if finding.session is None:
+        what = f"move what can be read into the journals, and keep of each session that lost records {keep}"
+        return Step("log", finding.path, what)
+    return Step("journal", finding.path if finding.kind == "journal" else "log", f"keep {keep}", finding.session)

@@ -1,0 +1,236 @@
+"""Salvage of one damaged session: what can be kept of its records is copied to new files, under a new birth.
+
+The old files stay as they are until one transaction of the catalog puts the new birth in the place of the old one,
+which is then dead: so are its records in the log, those that were copied and those that do not count. Dying anywhere
+leaves either the old state, and beside it files that nobody counts, or the new one. Files of which not everything was
+copied, and records of the log that do not count, are kept under aside/ before that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .catalog import CatalogRow
+from .gap import Link
+from .header import RecordRef
+from .journal_check import Expected, expected_files
+from .journal_copy import JournalCopy
+from .journal_walk import Good, Walk
+from .keeping import Aside
+from .mending import Mender
+from .names import journal_path, new_birth
+from .snapshot import look
+from .snapshot_copy import SnapshotCopy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .catalog import Catalog
+    from .catalog_files import FileRow
+    from .layout import Layout
+    from .mending import Kept, Salvage
+    from .record import Record
+    from .storage import Disk
+
+
+class Source(NamedTuple):
+    """A damaged session."""
+
+    session: str
+    birth: str
+    created_us: int
+    row: CatalogRow | None
+    """None: it has no journal yet."""
+    logged: Iterable[tuple[Record, bytes]]
+    """Its readable records in the log, in order, each with its line, LF included."""
+    lost_at_end: int = 0
+    """So many records are known to be lost behind its last one."""
+
+
+class Copied(NamedTuple):
+    """A session under its new birth, not yet in the catalog."""
+
+    row: CatalogRow
+    sealed: list[FileRow]
+    base: RecordRef
+    gaps: list[tuple[int, int]]
+    dropped: int
+    old_paths: list[str]
+    """The files of the old birth."""
+    kept_at: list[str]
+    """What was kept aside."""
+
+
+class SessionCopy:
+    """Copies one session; blocks."""
+
+    def __init__(self, disk: Disk, layout: Layout, catalog: Catalog, source: Source, salvage: Salvage) -> None:
+        """Nothing is read or written yet."""
+        self._disk = disk
+        self._aside = Aside(disk, layout.aside)
+        self._kept_at: list[str] = []
+        self._folder = layout.journals
+        self._catalog = catalog
+        self._source = source
+        self._salvage: Salvage = salvage
+        self._birth = new_birth()
+        self._mender = Mender(salvage)
+        self._sealed: list[FileRow] = []
+        self._created_us = source.created_us
+        self._snapshots = SnapshotCopy(disk, layout.snapshots, source.session, source.birth)
+
+    def run(self) -> Copied | None:
+        """Write the new files and sync them; None when nothing of the session can be kept.
+
+        Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
+        """
+        base = self._catalog.files.base(self._source.session, self._source.birth)
+        if not base.seq:
+            return self._copy(base)
+        copied = self._copy(base)
+        snapshot = None if copied is None else self._snapshots.newest(base.seq, copied.row.seq, copied.gaps)
+        if snapshot is None:  # without one, what comes behind the records that were pruned says all that is known
+            return self._copy(RecordRef())
+        self._kept_at += self._snapshots.copy(self._aside, self._birth, snapshot)
+        return copied
+
+    def _copy(self, base: RecordRef) -> Copied | None:
+        """Copy what comes behind record `base`, and of what was not pruned before it all that can be read."""
+        source = self._source
+        mender = self._mender = Mender(self._salvage, Link(base.seq, base.sum))
+        self._sealed, self._kept_at = [], []
+        files = [] if source.row is None else expected_files(self._catalog, source.row)
+        number = self._next_number()
+        copy: JournalCopy | None = None
+        losses = 0, 0
+        for place, file in enumerate(files):
+            if not mender.ended:
+                losses = len(mender.gaps), mender.dropped
+                copy = self._copy_file(file, number + place, base, is_last=file is files[-1])
+            if mender.ended or losses != (len(mender.gaps), mender.dropped):
+                self._keep(f"{self._folder}/{file.path}")
+        if copy is None:
+            copy = self._new_file(number)
+        self._copy_log(copy)
+        self._disk.sync_dir(copy.path.rpartition("/")[0])
+        self._disk.sync_dir(self._folder)
+        if not mender.link.seq:
+            return None
+        old = [f"{self._folder}/{journal_path(source.session, old)}" for old in self._old_numbers(files)]
+        return Copied(self._row(copy), self._sealed, base, mender.gaps, mender.dropped, old, self._kept_at)
+
+    def _old_numbers(self, files: Sequence[Expected]) -> list[int]:
+        numbers = {file.number for file in files}
+        numbers.update(self._catalog.files.numbers(self._source.session, self._source.birth))
+        return sorted(numbers)
+
+    def _next_number(self) -> int:
+        row = self._source.row
+        numbers = self._catalog.files.numbers(self._source.session, self._source.birth)
+        return max([0 if row is None else row.journal, *numbers]) + 1
+
+    def _new_file(self, number: int) -> JournalCopy:
+        source = self._source
+        return JournalCopy(self._disk, self._folder, source.session, self._birth, number, self._mender.link)
+
+    # --- journals -----------------------------------------------------------------------------------------------------
+
+    def _copy_file(self, file: Expected, number: int, base: RecordRef, *, is_last: bool) -> JournalCopy:
+        """Copy what can be kept of one file into file `number`; sealed unless it is the last one."""
+        mender = self._mender
+        walk = Walk(self._disk, f"{self._folder}/{file.path}")
+        if file.first_seq is not None and file.first_seq - 1 < base.seq:
+            mender.link = _before(walk, file)  # files between were pruned
+        elif base.seq and mender.link.seq < base.seq:
+            mender.link = Link(base.seq, base.sum)
+        copy = self._new_file(number)
+        try:
+            if self._is_ours(walk, file):
+                for item in walk.items(file.bytes):
+                    if isinstance(item, Good):
+                        self._write(copy, mender.take(item.record, item.line))
+            self._write(copy, mender.lose(file.last_seq, "damaged", self._created_us))
+            if not is_last and not mender.ended:
+                self._sealed.append(copy.seal())
+                copy.close()
+        except BaseException:
+            copy.abandon()
+            raise
+        return copy
+
+    def _is_ours(self, walk: Walk, file: Expected) -> bool:
+        """Whether the file is this session's, by its header; without one, by its first or its last record."""
+        header, source = walk.header, self._source
+        if header is not None:
+            return (header.session, header.birth) == (source.session, source.birth)
+        good = [item for item in walk.items(file.bytes) if isinstance(item, Good)]
+        first, last = good[:1], good[-1:]
+        follows = any(self._mender.link.follows(item.record) for item in first) and not self._mender.link.is_gap
+        return follows or any((item.record.seq, item.record.sum) == (file.last_seq, file.sum) for item in last)
+
+    def _keep(self, path: str) -> None:
+        """Keep a file before it is taken out of use."""
+        kept = self._aside.copy(path, f"{path.rpartition('/')[2]}-{self._source.birth}.damaged")
+        if kept is not None:
+            self._kept_at.append(kept)
+
+    # --- the log ------------------------------------------------------------------------------------------------------
+
+    def _copy_log(self, copy: JournalCopy) -> None:
+        mender, void = self._mender, list[bytes]()
+        try:
+            for record, line in self._source.logged:
+                dropped = mender.dropped
+                self._write(copy, mender.take(record, line))
+                if dropped != mender.dropped:
+                    void.append(line)
+            self._write(copy, mender.lose(mender.link.seq + self._source.lost_at_end, "damaged"))
+        except BaseException:
+            copy.abandon()
+            raise
+        copy.close()
+        if void:
+            self._keep_lines(void)
+
+    def _keep_lines(self, lines: list[bytes]) -> None:
+        """Keep records of the log that do not count any more."""
+        name = f"{journal_path(self._source.session, 0).rpartition('/')[2]}-{self._source.birth}.void"
+        file = self._aside.new_file(name)
+        try:
+            file.write(b"".join(lines), 0)
+            file.sync()
+        finally:
+            file.close()
+        self._disk.sync_dir(self._aside.folder)
+        self._kept_at.append(f"{self._aside.folder}/{name}")
+
+    def _write(self, copy: JournalCopy, kept: list[Kept]) -> None:
+        for line, record in kept:
+            copy.add(line, record)
+
+    def _row(self, copy: JournalCopy) -> CatalogRow:
+        session, link = self._source.session, copy.link
+        return CatalogRow(
+            session, self._birth, self._created_us, copy.number, copy.size_bytes, link.seq, link.sum, copy.crc
+        )
+
+
+def _before(walk: Walk, file: Expected) -> Link:
+    if walk.header is not None:
+        return Link(walk.header.continues.seq, walk.header.continues.sum)
+    return Link((file.first_seq or 1) - 1, "", is_gap=True)
+
+
+def install(disk: Disk, layout: Layout, catalog: Catalog, source: Source, copied: Copied) -> None:
+    """Put the new birth in the place of the old one, and remove the old one's files. Blocks.
+
+    Raises `CatalogCorrupt`, OSError.
+    """
+    row = copied.row
+    if copied.base.seq:
+        catalog.files.drop(row.session, row.birth, [], forgotten=[], base=copied.base)
+    catalog.commit_cut([row], [(source.session, source.birth)], catalog.first_live_segment(), copied.sealed)
+    slots = look(disk, layout.snapshots, source.session, source.birth)
+    for path in (*copied.old_paths, *(slot.path for slot in slots.good), *slots.damaged):
+        disk.unlink(path)
+        disk.sync_dir(path.rpartition("/")[0])

@@ -1,0 +1,162 @@
+"""Salvage in an open store: of one session whose files are damaged, and of all that damage of the log concerns."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from .errors import LineDamaged
+from .gap import GAP, Link, first_misfit, read_gap
+from .keeping import Aside
+from .record import Record, decode_record
+from .salvage import SessionCopy, Source, install
+from .segment import read_spans
+from .session_log import Extent, SessionLog
+from .store import LoadedSession, Lost
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .catalog import CatalogRow
+    from .engine import Engine
+    from .mending import Salvage
+    from .recovery import Recovered
+    from .segment import Segment
+    from .storage import Disk
+
+
+class Salvaged(NamedTuple):
+    """What salvage made of a session."""
+
+    log: SessionLog
+    """The session under its new birth."""
+    dropped: int
+    """Readable records that do not count any more."""
+    kept_at: tuple[str, ...]
+    """Where the originals are."""
+
+
+class Salvager:
+    """Salvages sessions of one open store."""
+
+    def __init__(self, disk: Disk, engine: Engine, salvage: Salvage) -> None:
+        """Nothing is done yet."""
+        self._disk = disk
+        self._engine = engine
+        self._salvage: Salvage = salvage
+
+    async def session(self, log: SessionLog, lost_at_end: int = 0) -> Salvaged | None:
+        """Copy what can be kept of a session to a new birth; all its records must be written. None: nothing can.
+
+        `lost_at_end`: so many records are known to be lost behind its newest. Raises `CatalogCorrupt`, OSError; then
+        nothing has changed.
+        """
+        engine = self._engine
+        async with engine.cutter.lock:
+            segments = [*engine.log.sealed, *([engine.log.current] if engine.log.current else [])]
+            places = [segment for segment in segments if log in segment.spans]
+            salvaged = await engine.run_cut(lambda: self._copy(log, places, lost_at_end))
+            if salvaged is not None:
+                log.dead = True
+        return salvaged
+
+    def _copy(self, log: SessionLog, segments: list[Segment], lost_at_end: int) -> Salvaged | None:
+        catalog, layout = self._engine.catalog, self._engine.layout
+        row = catalog.get(log.session)
+        if row is not None and row.birth != log.birth:
+            row = None
+        logged = self._logged(log, segments)
+        source = Source(log.session, log.birth, log.created_us, row, logged, lost_at_end)
+        copied = SessionCopy(self._disk, layout, catalog, source, self._salvage).run()
+        if copied is None:
+            return None
+        install(self._disk, layout, catalog, source, copied)
+        return Salvaged(log_of(copied.row), copied.dropped, tuple(copied.kept_at))
+
+    def _logged(self, log: SessionLog, segments: list[Segment]) -> Iterator[tuple[Record, bytes]]:
+        """The session's records in the log that can be read."""
+        for segment in segments:
+            for data in self._read(segment, log):
+                try:
+                    yield decode_record(data + b"\n"), data + b"\n"
+                except LineDamaged:
+                    continue
+
+    def _read(self, segment: Segment, log: SessionLog) -> list[bytes]:
+        spans, data = segment.written_spans(log), segment.data
+        if data is not None:
+            return [data[spans[i] : spans[i + 1]] for i in range(0, len(spans), 2)]
+        file = self._disk.open(segment.path)
+        try:
+            return read_spans(file.read, spans)
+        finally:
+            file.close()
+
+    # --- the log ------------------------------------------------------------------------------------------------------
+
+    async def whole_log(self, recovered: Recovered) -> dict[str, Salvaged]:
+        """Salvage every session that damage of the log concerns, and move the log into the journals.
+
+        For a store that was just opened. Returns what was salvaged, by session; `recovered.logs` has it, too. Damaged
+        segments are kept aside. Raises `StoreCorrupt`, OSError; what was salvaged until then stays so.
+        """
+        engine, found = self._engine, dict[str, Salvaged]()
+        kept_at = await engine.run_cut(lambda: self._keep_segments(recovered))
+        for log in [log for log in recovered.logs.values() if not log.dead]:
+            lost = _lost_at_end(recovered, log)
+            if log.damage is None and await engine.run_cut(partial(self._follows, log)):
+                continue
+            salvaged = await self.session(log, lost)
+            if salvaged is not None:
+                found[log.session] = salvaged._replace(kept_at=(*kept_at, *salvaged.kept_at))
+                recovered.logs[log.session] = salvaged.log
+        recovered.unowned_damage = None
+        recovered.proven_whole.clear()
+        recovered.damage.clear()
+        for segment in engine.log.sealed:
+            segment.damaged = False
+        while await engine.cutter.cut():
+            pass
+        return found
+
+    def _keep_segments(self, recovered: Recovered) -> list[str]:
+        aside = Aside(self._disk, self._engine.layout.aside)
+        kept: list[str] = []
+        for path in sorted({damage.path for _, damage in recovered.damage}):
+            place = aside.copy(path, f"{path.rpartition('/')[2]}.damaged")
+            if place is not None:
+                kept.append(place)
+        return kept
+
+    def _follows(self, log: SessionLog) -> bool:
+        """Whether the session's records in the log follow one another and what its journal holds."""
+        segments = [segment for segment in self._engine.log.sealed if log in segment.spans]
+        extent = log.extent
+        before = Link() if extent is None else Link(extent.seq, extent.sum)
+        return first_misfit((record for record, _ in self._logged(log, segments)), before) is None
+
+
+def with_losses(loaded: LoadedSession, salvaged: Salvaged | None) -> LoadedSession:
+    """The same, with a report that says what is lost."""
+    gaps = [record for record in loaded.records if record.kind == GAP]
+    if not gaps and salvaged is None:
+        return loaded
+    lost = tuple(Lost(gap.first, record.seq, gap.why) for record in gaps for gap in [read_gap(record)])
+    dropped, kept_at = (0, ()) if salvaged is None else (salvaged.dropped, salvaged.kept_at)
+    report = msgspec.structs.replace(loaded.report, gaps=lost, dropped=dropped, kept_at=kept_at)
+    return msgspec.structs.replace(loaded, report=report)
+
+
+def log_of(row: CatalogRow) -> SessionLog:
+    """A session that is whole in its journal."""
+    return SessionLog(row.session, row.birth, row.created_us, Extent(row.journal, row.bytes, row.seq, row.sum, row.crc))
+
+
+def _lost_at_end(recovered: Recovered, log: SessionLog) -> int:
+    """How many damaged lines behind its newest record are known to be the session's."""
+    owner, last = (log.session, log.birth), recovered.last_lines.get(log, (0, 0))
+    return sum(
+        (damage.owners or ()).count(owner) for number, damage in recovered.damage if (number, damage.offset) > last
+    )

@@ -1,0 +1,64 @@
+"""The snapshots of a session that is salvaged: those of a pruned one go on to its new birth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import LineDamaged
+from .header import RecordRef
+from .names import snapshot_path
+from .snapshot import SLOTS, TEMPORARY, encode_snapshot, look, read_slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .keeping import Aside
+    from .snapshot import Slot
+    from .storage import Disk
+    from .store import Snapshot
+
+
+class SnapshotCopy:
+    """Copies a snapshot of one birth to another. All methods block."""
+
+    def __init__(self, disk: Disk, folder: str, session: str, birth: str) -> None:
+        """`folder`: of all snapshots. `birth`: the old one."""
+        self._disk = disk
+        self._folder = folder
+        self._session = session
+        self._birth = birth
+
+    def newest(self, first: int, last: int, gaps: Iterable[tuple[int, int]]) -> tuple[Slot, Snapshot] | None:
+        """The newest good snapshot after one of the records `first` to `last`, none of them in a gap.
+
+        One that was taken before the first gap is preferred: what it says of frames is all still true.
+        """
+        lost = sorted(gaps)
+        found: list[tuple[bool, int, Slot, Snapshot]] = []
+        for slot in look(self._disk, self._folder, self._session, self._birth).good:
+            if not first <= slot.seq <= last or any(low <= slot.seq <= high for low, high in lost):
+                continue
+            try:
+                snapshot = read_slot(self._disk, slot, self._session, self._birth)
+            except LineDamaged:
+                continue
+            found.append((not lost or slot.seq < lost[0][0], slot.seq, slot, snapshot))
+        return max(found)[2:] if found else None
+
+    def copy(self, aside: Aside, birth: str, snapshot: tuple[Slot, Snapshot]) -> list[str]:
+        """Write the snapshot for the new birth into the slot that it is not in; returns where that one's is kept."""
+        slot, found = snapshot
+        name = next(name for name in SLOTS if name != slot.name)
+        path = f"{self._folder}/{snapshot_path(self._session, name)}"
+        kept = aside.copy(path, f"{path.rpartition('/')[2]}-{self._birth}.damaged")
+        content = encode_snapshot(self._session, birth, RecordRef(found.seq, found.sum), bytes(found.data))
+        file = self._disk.open(path + TEMPORARY, create=True)
+        try:
+            file.truncate(0)
+            file.write(content, 0)
+            file.sync()
+        finally:
+            file.close()
+        self._disk.rename(path + TEMPORARY, path)
+        self._disk.sync_dir(path.rpartition("/")[0])
+        return [] if kept is None else [kept]

@@ -1,0 +1,150 @@
+"""Reading a whole store once, and telling what is not as it should be. Nothing is changed.
+
+The store's lock is held meanwhile, by a descriptor that only reads. The catalog is read from a copy outside the store.
+A damaged catalog is told; journals and log are then compared with the one that repair would make. Memory stays bounded
+whatever the files hold: one segment, one line and some numbers a session are the most that is held.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import TYPE_CHECKING, Final
+
+from .catalog_copy import copy_catalog, rescue_dead
+from .catalog_rebuild import Known, rebuild_catalog
+from .errors import CatalogCorrupt, StoreCorrupt
+from .findings import REPAIR, Findings
+from .gap import Link
+from .journal_check import JournalCheck, expected_files
+from .layout import Layout
+from .log_check import LogCheck
+from .log_survey import LogSurvey
+from .orphans import check_journal_files, check_snapshot_files
+from .read_lock import read_lock
+from .snapshot_check import SnapshotCheck
+from .tree import LookingDisk, check_tree
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from .catalog import Catalog
+    from .findings import Finding
+    from .log_survey import Owner
+    from .storage import Disk
+
+PAGE: Final = 500
+
+
+def check(root: str | os.PathLike[str], *, tell: Callable[[Finding], None] | None = None) -> Findings:
+    """Look at everything in the store at `root`; blocks. `tell`: told each finding at once.
+
+    Raises `StoreLocked` when the store is in use, `StoreVersionTooNew`, and OSError when it cannot be read.
+    """
+    layout, findings = Layout(root), Findings(tell)
+    with read_lock(layout):
+        check_store(LookingDisk(), layout, findings)
+    return findings
+
+
+def check_store(disk: Disk, layout: Layout, findings: Findings) -> None:
+    """The same for a store whose lock is held."""
+    check_tree(layout, findings)
+    with tempfile.TemporaryDirectory(prefix="session-actor-") as folder:
+        _Check(disk, layout, findings).run(folder)
+
+
+class _Check:
+    """One check of one store."""
+
+    def __init__(self, disk: Disk, layout: Layout, findings: Findings) -> None:
+        self._disk = disk
+        self._layout = layout
+        self._findings = findings
+        self._snapshots = SnapshotCheck(disk, layout.snapshots, findings)
+        self._expected: set[int] = set()
+        """Hashes of the paths of all journal files that count."""
+
+    def run(self, folder: str) -> None:
+        """`folder`: for a copy of the catalog."""
+        layout, findings = self._layout, self._findings
+        finished = self._check_format()
+        survey = LogSurvey(self._disk, layout.log)
+        catalog = self._catalog(folder, survey, finished=finished)
+        try:
+            log = LogCheck(survey, findings, self._snapshots.wanted)
+            log.run(lambda owner: _newest(catalog, owner))
+            self._check_sessions(catalog, log)
+            check_journal_files(self._disk, layout.journals, catalog, log, self._expected, findings)
+            check_snapshot_files(self._disk, layout.snapshots, catalog, log, findings)
+        finally:
+            catalog.close()
+
+    def _check_format(self) -> bool:
+        """Whether the store was ever finished."""
+        try:
+            finished = self._layout.is_finished(self._disk)
+        except StoreCorrupt as error:
+            todo = f"{REPAIR} writes it anew"
+            self._findings.damage("format", self._layout.format, error.why, todo)
+            return True
+        if not finished:
+            what = "it is missing: the store was never finished, and holds nothing"
+            self._findings.note("unfinished", self._layout.format, what, "nothing: opening the store makes it")
+        return finished
+
+    def _catalog(self, folder: str, survey: LogSurvey, *, finished: bool) -> Catalog:
+        """The catalog, or the one that repair would make; the survey is read for it."""
+        layout = self._layout
+        try:
+            catalog = copy_catalog(self._disk, layout.catalog, folder)
+        except CatalogCorrupt as error:
+            todo = f"{REPAIR} makes it anew from the journals and the log"
+            if finished:
+                self._findings.damage("catalog", layout.catalog, error.why, todo)
+        else:
+            survey.read(catalog.first_live_segment())
+            return catalog
+        survey.read(None)
+        return rebuild_from(self._disk, layout, f"{folder}/rebuilt.db", survey, f"{folder}/catalog.db")
+
+    def _check_sessions(self, catalog: Catalog, log: LogCheck) -> None:
+        after: str | None = None
+        check = JournalCheck(self._disk, self._layout.journals, catalog, self._findings)
+        while rows := catalog.rows(after=after, limit=PAGE):
+            for row in rows:
+                self._findings.sessions += 1
+                owner = (row.session, row.birth)
+                self._expected.update(hash(file.path) for file in expected_files(catalog, row))
+                whole = check.run(row, self._snapshots.wanted(owner))
+                self._snapshots.check(owner, check.sums, log.sums, whole=whole)
+            after = rows[-1].session
+        for owner in log.links:
+            if catalog.get(owner[0]) is None:
+                self._findings.sessions += 1
+                self._snapshots.check(owner, {}, log.sums, whole=False)
+
+
+def rebuild_from(disk: Disk, layout: Layout, path: str, survey: LogSurvey, damaged: str) -> Catalog:
+    """A catalog at `path` made from what else is in the store, open. `damaged`: a copy of the old one, if there is any.
+
+    Raises `StoreVersionTooNew`, OSError.
+    """
+    firsts: dict[Owner, int] = {}
+    dead = survey.dead() | rescue_dead(damaged)
+    for logged in survey.records():
+        if logged.owner not in dead:
+            firsts.setdefault(logged.owner, logged.record.seq)
+    first_live = min(survey.chain, default=max(survey.numbers, default=0) + 1)
+    snapshots = SnapshotCheck(disk, layout.snapshots, Findings())
+    known = Known(first_live, firsts, dead, lambda session, birth: max(snapshots.wanted((session, birth)), default=0))
+    return rebuild_catalog(disk, layout, path, known)
+
+
+def _newest(catalog: Catalog, owner: Owner) -> Link | None:
+    """The newest record in the journal of a birth; None: it is dead."""
+    session, birth = owner
+    row = catalog.get(session)
+    if row is not None and row.birth == birth:
+        return Link(row.seq, row.sum)
+    return None if birth in catalog.dead_births(session) else Link()

@@ -1,0 +1,78 @@
+"""`python -m session_actor repair DIR`: tell what would mend a store; with `--write`, do it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from session_actor.persistence.errors import PersistenceError
+from session_actor.persistence.mending import SALVAGES
+from session_actor.persistence.repair import repair
+
+from .codes import CLEAN, FOUND, excuse, say
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from session_actor.persistence.findings import Finding
+    from session_actor.persistence.mending import Salvage
+    from session_actor.persistence.repairs import Repairs, Step
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the others."""
+    parser = commands.add_parser(
+        "repair",
+        help="mend a damaged store (only tells what it would do, unless --write)",
+        description="Tells what would mend a store, and does it with --write. Without --salvage it does only what "
+        "loses nothing. What is taken out of use is kept under aside/. It may be killed and run again at any time. "
+        "The store must not be in use. Exit code 0: nothing (more) to do; 1: something is left; 2: it could not run.",
+    )
+    parser.add_argument("directory", metavar="DIR", help="the store's directory")
+    parser.add_argument("--write", action="store_true", help="do it, do not only tell")
+    parser.add_argument(
+        "--salvage",
+        choices=SALVAGES,
+        help="what to keep of a damaged session: prefix: its records up to the first one that is lost; readable: all "
+        "that can be read, with marked gaps",
+    )
+    parser.add_argument(
+        "--session", action="append", metavar="ID", help="salvage this session alone; may be given several times"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.set_defaults(
+        run=lambda options: run_repair(
+            options.directory,
+            write=options.write,
+            salvage=options.salvage,
+            sessions=options.session,
+            as_json=options.json,
+        )
+    )
+
+
+def run_repair(
+    directory: str | Path, *, write: bool, salvage: Salvage | None, sessions: list[str] | None, as_json: bool
+) -> int:
+    """Repair a store and print each step at once; returns the exit code."""
+
+    def tell(item: Step | Finding) -> None:
+        say(msgspec.json.encode(item).decode() if as_json else str(item))
+
+    try:
+        repairs = repair(directory, write=write, salvage=salvage, sessions=sessions, tell=tell)
+    except (PersistenceError, OSError) as error:
+        return excuse(error)
+    if not as_json:
+        say(_summary(repairs, write=write))
+    return FOUND if repairs.left or (repairs.steps and not write) else CLEAN
+
+
+def _summary(repairs: Repairs, *, write: bool) -> str:
+    if not repairs.steps and not repairs.left:
+        return "nothing to do"
+    done = f"{len(repairs.steps)} steps done" if write else f"{len(repairs.steps)} steps to do: add --write"
+    left = f"; {len(repairs.left)} damaged places are left: see above" if repairs.left else ""
+    return done + left
