@@ -1,0 +1,323 @@
+"""Run as a process of its own: kills a process at every system call of one operation, by strace.
+
+    python kill_points.py FOLDER EVERY FIRST OPERATION…
+
+For the calls FIRST, FIRST + EVERY, FIRST + 2 * EVERY … of the operation: a copy of a prepared store is opened by a
+forked process, which stops before the operation; strace attaches to it and has it killed at the n-th call; then the
+store is opened anew, compared with what was acknowledged, worked with, checked, and opened once more. All jobs of the
+store's threads run in one thread here, so that the n-th call is the same at every run. Prints what was counted as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from conversations import shown
+
+from session_actor import FileStore, SessionService, snapshots
+from session_actor.persistence.disk_thread import DiskThread
+from session_actor.persistence.repair import repair
+from session_actor.persistence.storage import OsDisk
+from session_actor.persistence.verify import check
+
+CALLS = (
+    "openat,open,creat,mkdir,mkdirat,rename,renameat,renameat2,link,unlink,unlinkat,rmdir,write,pwrite64,writev,pwritev,"
+    "ftruncate,fallocate,fsync,fdatasync,sync_file_range,close,flock,fcntl,fchmod,chmod,read,pread64,lseek,fstat,newfstatat"
+)
+PATIENCE_S = 20
+Act = Callable[[SessionService, Callable[[], None]], Awaitable[None]]
+
+
+class InlineThread(DiskThread):
+    """Runs each job at once, on the loop, and reports in its next turn."""
+
+    def submit(self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None]) -> None:
+        result = error = None
+        try:
+            result = job()
+        except BaseException as caught:  # noqa: BLE001 - as the real one
+            error = caught
+        self._loop.call_soon(done, result, error)
+
+
+class InlineDisk(OsDisk):
+    """The real disk, without threads."""
+
+    def thread(self, name: str, loop: asyncio.AbstractEventLoop) -> DiskThread:
+        return InlineThread(name, loop)
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[SessionService]:
+    store = FileStore(folder, segment_bytes=4_000, journal_bytes=3_000, sync_interval_s=1000, disk=InlineDisk())
+    async with SessionService.open(store, durability="written", idle_timeout_s=None) as service:
+        yield service
+
+
+# --- the operations ---------------------------------------------------------------------------------------------------
+#
+# Each is given the service, and `begin`, which it calls when it is ready for the first call that counts.
+
+
+async def push(service: SessionService, begin: Callable[[], None]) -> None:
+    session = await service.session("a")
+    begin()
+    await session.push("new", "answer")
+
+
+async def push_synced(service: SessionService, begin: Callable[[], None]) -> None:
+    session = await service.session("a")
+    begin()
+    await session.push("new", "answer", durability="synced")
+
+
+async def rotate_and_cut(service: SessionService, begin: Callable[[], None]) -> None:
+    """The next segment is begun, the full one is sealed and moved into journals."""
+    session, other = await service.session("a"), await service.session("b")
+    begin()
+    await session.push("new", "x" * 4_000, durability="synced")
+    for number in range(3):
+        await other.push(f"{number}", "x" * 1_000, durability="synced")
+    async with asyncio.timeout(PATIENCE_S):
+        while service.health().store.live_segments > 1:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
+
+
+async def close_with_snapshots(service: SessionService, begin: Callable[[], None]) -> None:
+    session = await service.session("a")
+    begin()
+    await session.push("new", "answer")
+    await service.close()
+
+
+async def prune(service: SessionService, begin: Callable[[], None]) -> None:
+    session = await service.session("a")
+    begin()
+    await session.prune()
+    await session.push("new", "answer")
+
+
+async def delete(service: SessionService, begin: Callable[[], None]) -> None:
+    begin()
+    await service.delete("a")
+
+
+ACTS: dict[str, Act] = {
+    act.__name__: act for act in (push, push_synced, rotate_and_cut, close_with_snapshots, prune, delete)
+}
+
+
+async def prepare(folder: Path) -> None:
+    """A store with two sessions, whose records are in journals, snapshots and the log."""
+    async with opened(folder) as service:
+        for name in "ab":
+            session = await service.session(name, create=True)
+            for number in range(30):
+                await session.push(f"{name}{number}", "x" * (number * 37 % 400), durability="synced")
+            await session.pop(25)
+            await session.push("kept", "")
+
+
+def damage(folder: Path) -> None:
+    """Make work for a repair: lose the catalog, and tear a journal of session b."""
+    (folder / "catalog.db").unlink()
+    journal = max((folder / "journals").glob("*/b-*"))
+    data = journal.read_bytes()
+    journal.write_bytes(data[: len(data) // 2] + b"#" + data[len(data) // 2 + 1 :])
+
+
+def mend(folder: Path) -> None:
+    repair(folder, write=True, salvage="prefix")
+
+
+# --- one kill ---------------------------------------------------------------------------------------------------------
+
+
+def fork(work: Callable[[int], None]) -> tuple[int, int]:
+    """Run `work(pipe)` in a forked child; returns its id and the other end of the pipe."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(writer)
+        return pid, reader
+    os.close(reader)
+    code = 1
+    try:
+        work(writer)
+        code = 0
+    except BaseException as error:  # noqa: BLE001 - all of it is told by the exit code
+        traceback.print_exception(error)
+    finally:
+        os._exit(code)
+
+
+def wait(pid: int, reader: int) -> tuple[int, bytes]:
+    """The exit code of a child, and what it told."""
+    told = b""
+    while piece := os.read(reader, 1 << 16):
+        told += piece
+    os.close(reader)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), told
+
+
+def stop() -> None:
+    """In a worker: wait until strace is there."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def operate(folder: Path, operation: str, pipe: int) -> None:
+    """In a worker: do the operation, and tell when it is acknowledged."""
+
+    async def run() -> None:
+        if operation == "create":
+            stop()
+        async with opened(folder) as service:
+            if operation == "create":
+                await service.session("a", create=True)
+            else:
+                await ACTS[operation](service, stop)
+            os.write(pipe, b"!")
+            os._exit(0)
+
+    if operation == "repair":
+        stop()
+        mend(folder)
+        os.write(pipe, b"!")
+        os._exit(0)
+    asyncio.run(run())
+
+
+def kill_at(folder: Path, operation: str, number: int) -> tuple[bool, bool]:
+    """Run the operation and kill it at its n-th call; returns whether it was killed, and whether acknowledged."""
+    pid, reader = fork(lambda pipe: operate(folder, operation, pipe))
+    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+    inject = f"inject={CALLS}:signal=KILL:when={number}"
+    command = ["strace", "-f", "-qq", "-o", os.devnull, "-p", str(pid), "-e", f"trace={CALLS}", "-e", inject]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as strace:
+        wait_for_tracer(pid)
+        os.kill(pid, signal.SIGCONT)
+        code, told = wait(pid, reader)
+        strace.wait(PATIENCE_S)
+    assert code in {0, -signal.SIGKILL}, f"{operation} failed"
+    return code != 0, told == b"!"
+
+
+def wait_for_tracer(pid: int) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text():
+        assert time.monotonic() < deadline, "strace does not attach"
+        time.sleep(0.001)
+
+
+# --- what must hold ---------------------------------------------------------------------------------------------------
+
+
+async def texts(service: SessionService) -> dict[str, Any]:
+    """The texts of each session; None for one that is not there."""
+    found = {name: await shown(service, name) for name in "ab"}
+    return {name: None if one is None else list(one[1]) for name, one in found.items()}
+
+
+async def look(folder: Path) -> Any:
+    """Open the store, see what is in it, and work with it."""
+    async with opened(folder) as service:
+        found = await texts(service)
+        for name in "ab":
+            await (await service.session(name, create=True)).push("goes on", "", durability="synced")
+    return found
+
+
+async def look_again(folder: Path) -> Any:
+    async with opened(folder) as service:
+        return await texts(service)
+
+
+class Expected:
+    """What may be found after a kill: as before the operation, as after it, or on the way."""
+
+    def __init__(self, before: dict[str, Any], after: dict[str, Any]) -> None:
+        self.before = before
+        self.after = after
+
+    def check(self, found: dict[str, Any], *, acknowledged: bool) -> None:
+        if acknowledged:
+            assert found == self.after, found
+        for name, texts_found in found.items():
+            if texts_found == self.before[name] or texts_found == self.after[name]:
+                continue
+            before, after = self.before[name] or [], self.after[name] or []
+            grows = (
+                texts_found is not None and texts_found == after[: len(texts_found)] and len(texts_found) >= len(before)
+            )
+            assert grows, (name, texts_found)
+
+
+def kill_everywhere(folder: Path, operation: str, every: int, first: int) -> dict[str, Any]:
+    """Kill at the calls `first`, `first` + `every` … until the operation ends by itself."""
+    template, place = folder / "template", folder / "store"
+    folder.mkdir()
+    if operation != "create":
+        asyncio.run(prepare(template))
+    if operation == "repair":
+        damage(template)
+    expected = Expected(*expect(template, place, operation))
+    points, number, ended = 0, first, False
+    while not ended:
+        copy(template, place)
+        killed, acknowledged = kill_at(place, operation, number)
+        ended = not killed
+        if operation == "repair":
+            mend(place)
+        found = asyncio.run(look(place))
+        expected.check(found, acknowledged=acknowledged)
+        goes_on = {name: [*(one or []), "goes on"] for name, one in found.items()}
+        assert asyncio.run(look_again(place)) == goes_on
+        findings = [str(finding) for finding in check(place).list if finding.severity != "note"]
+        assert findings == [], findings
+        points += killed
+        number += every
+    return {"operation": operation, "points": points, "last": number - every}
+
+
+def copy(template: Path, place: Path) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    if template.exists():
+        shutil.copytree(template, place)
+
+
+def expect(template: Path, place: Path, operation: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is in the store before and after an undisturbed operation."""
+    before: dict[str, Any] = {"a": None, "b": None}
+    if operation not in {"create", "repair"}:
+        copy(template, place)
+        before = asyncio.run(look_again(place))
+    copy(template, place)
+    pid, reader = fork(lambda pipe: operate(place, operation, pipe))
+    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+    os.kill(pid, signal.SIGCONT)
+    code, told = wait(pid, reader)
+    assert (code, told) == (0, b"!")
+    after = asyncio.run(look_again(place))
+    return (after if operation == "repair" else before), after
+
+
+if __name__ == "__main__":
+    snapshots.EVERY_RECORDS, snapshots.RESTING_RECORDS = 20, 1  # type: ignore[misc]
+    with contextlib.redirect_stdout(None):  # where the store's log lines go
+        counted = [
+            kill_everywhere(Path(sys.argv[1]) / operation, operation, int(sys.argv[2]), int(sys.argv[3]))
+            for operation in sys.argv[4:]
+        ]
+    print(json.dumps(counted))  # noqa: T201

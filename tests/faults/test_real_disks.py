@@ -1,0 +1,263 @@
+"""Real file systems in trouble: full, failing, read-only, limited, interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import os
+import resource
+import shutil
+import struct
+import time
+from pathlib import Path
+
+import pytest
+
+from session_actor import FileStore, NotDurable, SessionActorError, SessionService, StoreDegraded, StoreUnusable
+from session_actor.persistence import PersistenceError
+
+from .mounts import ext4, fill, make_ext4, need_mounts, run, tmpfs
+
+MB = 1 << 20
+SEGMENT_BYTES = 128 * 1024
+EXT4_IOC_SHUTDOWN = 0x8004587D
+NO_FLUSH = 2
+
+
+@pytest.fixture(autouse=True)
+def mounts():
+    need_mounts()
+
+
+class Load:
+    """A few sessions that push all the time; knows what was acknowledged, and looks at what is served meanwhile."""
+
+    def __init__(self, service: SessionService) -> None:
+        self.service = service
+        self.acknowledged: dict[str, list[str]] = {f"session {number}": [] for number in range(4)}
+        self.refused = self.not_durable = self.reads = 0
+        self.most_waiting_bytes = 0
+        self.goes_on = True
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for name in self.acknowledged:
+                group.create_task(self.push(name))
+            group.create_task(self.watch())
+
+    async def push(self, name: str) -> None:
+        """Push one text after the other, each until it is acknowledged, with a key: none may come twice."""
+        session = await self.service.session(name, create=True)
+        texts = self.acknowledged[name]
+        while self.goes_on:
+            text = str(len(texts))
+            try:
+                await session.push(text, "x" * 1000, key=text)
+            except NotDurable:
+                self.not_durable += 1
+                await asyncio.sleep(0.005)
+            except (SessionActorError, PersistenceError):
+                self.refused += 1
+                await asyncio.sleep(0.005)
+            else:
+                texts.append(text)
+            if len(texts) % 50 == 0:
+                await asyncio.sleep(0)
+
+    async def watch(self) -> None:
+        """Read as a caller would, whatever the disk does."""
+        while self.goes_on:
+            await asyncio.sleep(0.01)
+            for name, texts in self.acknowledged.items():
+                shown = [frame.user_input for frame in await (await self.service.session(name)).stack()]
+                assert shown[: len(texts)] == texts or len(texts) > len(shown) - 1
+                self.reads += 1
+            health = self.service.health()
+            assert health.live == len(self.acknowledged)
+            self.most_waiting_bytes = max(self.most_waiting_bytes, health.store.backlog_bytes)
+
+
+async def found_in(folder: Path) -> dict[str, list[str]]:
+    """What another process finds."""
+    async with SessionService.open(folder) as service:
+        return {
+            info.id: [frame.user_input for frame in await (await service.session(info.id)).stack()]
+            async for info in service.sessions()
+        }
+
+
+def check(load: Load, found: dict[str, list[str]]) -> None:
+    """Nothing acknowledged is lost, and nothing is there twice."""
+    for name, texts in load.acknowledged.items():
+        assert found[name][: len(texts)] == texts
+        assert len(found[name]) <= len(texts) + 1
+
+
+async def until(condition, patience_s: float = 20) -> None:
+    async with asyncio.timeout(patience_s):
+        while not condition():  # noqa: ASYNC110 - what it waits for happens in threads
+            await asyncio.sleep(0.01)
+
+
+# --- full -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "ext4"])
+async def test_a_disk_that_is_full_for_a_while_costs_nothing_but_refusals(tmp_path, kind, faults):
+    full_s = 60 if faults.scale == 1 else 1.5
+    with contextlib.ExitStack() as mounts:
+        if kind == "tmpfs":
+            disk = mounts.enter_context(tmpfs(tmp_path / "disk", 24 * MB))
+        else:
+            make_ext4(tmp_path / "image", 24 * MB)
+            disk = mounts.enter_context(ext4(tmp_path / "image", tmp_path / "disk"))
+        store = FileStore(disk / "store", segment_bytes=SEGMENT_BYTES, backlog_bytes=MB)
+        async with SessionService.open(store, durability="synced") as service:
+            load = Load(service)
+            running = asyncio.ensure_future(load.run())
+            await until(lambda: service.health().store.last_cut_us is not None)
+            fill(disk / "filler")
+            await until(lambda: service.health().store.degraded_since_us is not None)
+            begun_s, reads = time.monotonic(), load.reads
+            await asyncio.sleep(full_s)
+            assert load.reads > reads + 10
+            assert load.refused > 0
+            health = service.health()
+            assert health.degraded_s > full_s / 2
+            assert "No space left" in health.store.last_error
+            (disk / "filler").unlink()
+            await until(lambda: service.health().store.degraded_since_us is None)
+            pushed = sum(map(len, load.acknowledged.values()))
+            await until(lambda: sum(map(len, load.acknowledged.values())) > pushed + 100)
+            load.goes_on = False
+            await running
+            assert load.most_waiting_bytes < 2 * MB
+            assert time.monotonic() - begun_s > full_s
+        check(load, await found_in(disk / "store"))
+
+
+async def test_a_file_size_limit_makes_short_writes_and_no_false_acknowledgement(tmp_path):
+    """A write that crosses the limit is cut short by the kernel, and the next one fails."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    store = FileStore(tmp_path / "store", segment_bytes=SEGMENT_BYTES)
+    try:
+        async with SessionService.open(store, durability="synced") as service:
+            load = Load(service)
+            running = asyncio.ensure_future(load.run())
+            await until(lambda: service.health().store.last_cut_us is not None)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (SEGMENT_BYTES // 2, hard))
+            await until(lambda: service.health().store.degraded_since_us is not None)
+            await until(lambda: load.refused > 20)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            await until(lambda: service.health().store.degraded_since_us is None)
+            load.goes_on = False
+            await running
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    check(load, await found_in(tmp_path / "store"))
+
+
+# --- failing ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_disk_whose_syncs_fail_and_then_say_ok_over_lost_pages_makes_no_false_acknowledgement(tmp_path):
+    """An image without a journal on a full file system: its writes fail behind the page cache, as on a bad disk.
+
+    A copy of the image is what a loss of power would leave.
+    """
+    with tmpfs(tmp_path / "below", 24 * MB) as below:
+        make_ext4(below / "image", 20 * MB, "^has_journal")
+        with ext4(below / "image", tmp_path / "disk") as disk:
+            store = FileStore(disk / "store", segment_bytes=SEGMENT_BYTES)
+            async with SessionService.open(store, durability="synced", close_timeout_s=5) as service:
+                load = Load(service)
+                running = asyncio.ensure_future(load.run())
+                for _ in range(3):
+                    before = sum(map(len, load.acknowledged.values()))
+                    await until(lambda before=before: sum(map(len, load.acknowledged.values())) > before + 300)
+                    fill(below / "filler")
+                    await until(lambda: service.health().store.degraded_since_us is not None)
+                    await asyncio.sleep(0.3)
+                    (below / "filler").unlink()
+                    with contextlib.suppress(TimeoutError):
+                        await until(lambda: service.health().store.degraded_since_us is None, 10)
+                load.goes_on = False
+                await running
+                acknowledged = {name: list(texts) for name, texts in load.acknowledged.items()}
+                shutil.copyfile(below / "image", tmp_path / "lost power")
+                assert "Input/output error" in service.health().store.last_error
+                assert load.not_durable > 0
+        load.acknowledged = acknowledged
+        with contextlib.suppress(Exception):
+            run("e2fsck", "-fy", tmp_path / "lost power")
+        with ext4(tmp_path / "lost power", tmp_path / "found") as found:
+            check(load, await found_in(found / "store"))
+
+
+async def test_a_file_system_that_is_shut_down_acknowledges_nothing_and_serves_what_it_has(tmp_path):
+    make_ext4(tmp_path / "image", 24 * MB)
+    with ext4(tmp_path / "image", tmp_path / "disk") as disk:
+        store = FileStore(disk / "store", segment_bytes=SEGMENT_BYTES)
+        service = SessionService.open(store, durability="synced", close_timeout_s=2)
+        await service.start()
+        load = Load(service)
+        running = asyncio.ensure_future(load.run())
+        await until(lambda: sum(map(len, load.acknowledged.values())) > 200)
+        descriptor = os.open(disk, os.O_RDONLY)
+        try:
+            fcntl.ioctl(descriptor, EXT4_IOC_SHUTDOWN, struct.pack("I", NO_FLUSH))
+        except OSError as error:
+            pytest.skip(f"this kernel does not shut down a file system: {error}")
+        finally:
+            os.close(descriptor)
+            load.goes_on = False
+        load.goes_on = True
+        await until(lambda: service.health().store.degraded_since_us is not None)
+        reads = load.reads
+        await until(lambda: load.reads > reads + 20 and load.refused > 20)
+        load.goes_on = False
+        await running
+        with pytest.raises(SessionActorError):
+            await service.close()
+    with ext4(tmp_path / "image", tmp_path / "again") as again:
+        check(load, await found_in(again / "store"))
+
+
+# --- read-only --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_read_only_file_system_is_refused_at_open_and_usable_when_it_is_writable_again(tmp_path):
+    make_ext4(tmp_path / "image", 24 * MB)
+    with ext4(tmp_path / "image", tmp_path / "disk") as disk:
+        async with SessionService.open(disk / "store") as service:
+            await (await service.session("a", create=True)).push("before", "")
+        run("mount", "-o", "remount,ro", disk)
+        with pytest.raises(StoreUnusable, match="Read-only file system"):
+            await SessionService.open(disk / "store").start()
+        run("mount", "-o", "remount,rw", disk)
+        assert await found_in(disk / "store") == {"a": ["before"]}
+
+
+async def test_a_file_system_that_turns_read_only_underneath_refuses_changes_and_serves_reads(tmp_path):
+    """As ext4 does after an error of its own (errors=remount-ro)."""
+    make_ext4(tmp_path / "image", 24 * MB)
+    with ext4(tmp_path / "image", tmp_path / "disk", "errors=remount-ro") as disk:
+        service = SessionService.open(disk / "store", durability="synced", close_timeout_s=2)
+        await service.start()
+        session = await service.session("a", create=True)
+        await session.push("before", "")
+        run("mount", "-o", "remount,abort", disk)
+        with pytest.raises(SessionActorError):
+            await session.push("in flight", "")
+        await until(lambda: service.health().store.degraded_since_us is not None)
+        with pytest.raises(StoreDegraded):
+            await session.push("refused", "", durability="async")
+        assert [frame.user_input for frame in await session.stack()] == ["before", "in flight"]
+        error = service.health().store.last_error
+        assert os.strerror(errno.EROFS) in error or os.strerror(errno.EIO) in error
+        with pytest.raises(SessionActorError):
+            await service.close()
+    with ext4(tmp_path / "image", tmp_path / "again") as again:
+        assert (await found_in(again / "store"))["a"][:1] == ["before"]
