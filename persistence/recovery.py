@@ -261,7 +261,9 @@ class LogRecovery:
         """Of each session the birth that lives; a deleted one when there is no other."""
         newest: dict[str, SessionLog] = {}
         for (session, _), log in self._births.items():
-            if log.dead and log not in self._buried:
+            if log in self._buried:
+                continue  # what the session is now, the catalog knows
+            if log.dead:
                 self._found.dead.append(log)
             if session not in newest or newest[session].dead:
                 newest[session] = log

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .findings import Finding
     from .mending import Salvage
+    from .repairs import Key
     from .storage import Disk
 
 ROUNDS_MAX: Final = 10
@@ -72,7 +73,7 @@ class _Repair:
         self._sessions = sessions
         self._tell = tell
         self._repairs = Repairs()
-        self._tried: set[tuple[str, str, str | None]] = set()
+        self._tried: set[Key] = set()
 
     def dry_run(self) -> Repairs:
         with read_lock(self._layout):
@@ -86,7 +87,6 @@ class _Repair:
         for _ in range(ROUNDS_MAX):
             with write_lock(self._layout):
                 steps, left = self._look()
-                steps = [step for step in steps if self._is_new(step)]
                 basic = [step for step in steps if step.kind in BASIC]
                 files = FileRepair(self._disk, self._layout)
                 for step in basic or [step for step in steps if step.kind not in SALVAGED]:
@@ -96,7 +96,7 @@ class _Repair:
             if salvaged and self._salvage is not None:
                 for step in run_salvage(self._layout.root, self._disk, salvaged, self._salvage):
                     self._done(step)
-                self._tried.update(_key(step) for step in salvaged)
+                self._tried.update(step.key for step in salvaged)
             if not steps:
                 break
         return self._end(left)
@@ -104,13 +104,10 @@ class _Repair:
     def _look(self) -> tuple[list[Step], list[Finding]]:
         findings = Findings()
         check_store(self._disk, self._layout, findings)
-        return plan(findings.list, self._salvage, self._sessions)
-
-    def _is_new(self, step: Step) -> bool:
-        return _key(step) not in self._tried
+        return plan(findings.list, self._salvage, self._sessions, self._tried)
 
     def _done(self, step: Step) -> None:
-        self._tried.add(_key(step))
+        self._tried.add(step.key)
         self._repairs.steps.append(step)
         self._tell(step)
 
@@ -121,10 +118,6 @@ class _Repair:
         for finding in left:
             self._tell(finding)
         return self._repairs
-
-
-def _key(step: Step) -> tuple[str, str, str | None]:
-    return step.kind, step.path, step.session
 
 
 def _quiet(_: Step | Finding) -> None:

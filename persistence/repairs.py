@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from .mending import Salvage
 
 
+Key = tuple[str, str, str | None]
+
+
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that mends a store."""
 
@@ -23,6 +26,11 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is done."""
     session: str | None = None
     offset: int | None = None
+
+    @property
+    def key(self) -> Key:
+        """Equal for steps that do the same."""
+        return self.kind, self.path, self.session
 
     def __str__(self) -> str:
         """One line."""
@@ -70,12 +78,18 @@ SALVAGED: Final = ("journal", "log", "log_chain")
 
 
 def plan(
-    findings: Iterable[Finding], salvage: Salvage | None, sessions: Collection[str] | None
+    findings: Iterable[Finding],
+    salvage: Salvage | None,
+    sessions: Collection[str] | None,
+    tried: Collection[Key] = (),
 ) -> tuple[list[Step], list[Finding]]:
-    """The steps for these findings, and the damage that none is for. `sessions`: to be salvaged; None: all."""
+    """The steps for these findings, and the damage that none is for.
+
+    `sessions`: to be salvaged; None: all. `tried`: steps that did not help.
+    """
     findings = list(findings)
     all_of_log = all(_is_meant(finding, sessions) for finding in findings if finding.kind in _OF_LOG)
-    steps: dict[tuple[str, str, str | None], Step] = {}
+    steps: dict[Key, Step] = {}
     left: list[Finding] = []
     for finding in findings:
         if finding.kind in _WHAT:
@@ -91,7 +105,10 @@ def plan(
             continue
         else:
             step = _salvage_step(finding, salvage)
-        steps.setdefault((step.kind, step.path, step.session), step)
+        if step.key in tried:
+            left += [finding] if finding.severity == "damage" else []
+        else:
+            steps.setdefault(step.key, step)
     order = [*BASIC, *(kind for kind in _WHAT if kind not in BASIC), *SALVAGED]
     return sorted(steps.values(), key=lambda step: order.index(step.kind)), left
 
