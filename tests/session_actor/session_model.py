@@ -55,6 +55,16 @@ class Model:
         if self.attached == old:
             self.attached = new
 
+    def dropped(self) -> set[int]:
+        """Forget the frames that neither the head nor a name holds, and return their ids."""
+        held = set[int]()
+        for tip in (self.head, *self.branches.values(), *self.checkpoints.values()):
+            held |= self.ancestry(tip)
+        dropped = set(self.paths) - held
+        for frame in dropped:
+            del self.paths[frame]
+        return dropped
+
     def copied(self, at: int | None = None) -> Model:
         """What a new session has of this one: all that a name or the head holds, or the path to `at` alone."""
         copy = Model()

@@ -1,7 +1,8 @@
 """Real sessions on a real store against a plain model, over random operations, crashes, deaths and recoveries.
 
 A branch that saw a frame of another branch or of another session, a frame that came back, or an order that changed
-would differ from the model. `max_live` is 1: each use of another session unloads the one before.
+would differ from the model. `max_live` is 1: each use of another session unloads the one before. Snapshots are taken
+after every few records, so that nearly every frame is read from the disk again; the newest of them is damaged at times.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from session_actor import Session, SessionService
-from session_actor.persistence import FileStore
+from session_actor import FrameUnknown, MemoryStore, Session, SessionService, snapshots
+from session_actor.persistence import FileStore, Store
 from session_actor.service_errors import SessionCrashed
+from session_actor.stack import Stack
 
 from .conftest import Poison
+from .live import picture
 from .session_model import Model
 from .test_passivation import until
 
@@ -44,6 +47,10 @@ class SessionMachine(RuleBasedStateMachine):
         self.models = {"user": Model()}
         self.id = "user"
         self.named = 0
+        self.damaged = False
+        self.taken: list[tuple[Stack, tuple[str, ...]]] = []
+        self.intervals = snapshots.EVERY_RECORDS, snapshots.RESTING_RECORDS
+        snapshots.EVERY_RECORDS, snapshots.RESTING_RECORDS = 7, 2
 
     def do(self, coroutine):
         """Run one coroutine on the machine's loop."""
@@ -55,9 +62,16 @@ class SessionMachine(RuleBasedStateMachine):
         self.open()
         self.session = self.do(self.service.session("user", create=True))
 
+    def level(self, wanted: str) -> str:
+        """A level that the store reaches."""
+        return wanted
+
+    def new_store(self) -> Store:
+        return FileStore(self.root, segment_bytes=SEGMENT_BYTES, sync_interval_s=0.01)
+
     def open(self) -> None:
-        store = FileStore(self.root, segment_bytes=SEGMENT_BYTES, sync_interval_s=0.01)
-        self.service = SessionService.open(store, max_live=1, restart_window_s=RESTART_WINDOW_S)
+        self.taken.clear()
+        self.service = SessionService.open(self.new_store(), max_live=1, restart_window_s=RESTART_WINDOW_S)
         self.do(self.service.start())
 
     def use(self, session_id: str) -> None:
@@ -69,6 +83,7 @@ class SessionMachine(RuleBasedStateMachine):
         if hasattr(self, "service"):
             self.compare_all()
             self.do(self.service.close())
+        snapshots.EVERY_RECORDS, snapshots.RESTING_RECORDS = self.intervals
         self.runner.close()
         self.folder.cleanup()
 
@@ -85,7 +100,7 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(text=TEXTS, level=LEVELS)
     def push(self, text: str, level: str) -> None:
         model = self.model
-        frame = self.do(self.session.push(text, "x", durability=level))
+        frame = self.do(self.session.push(text, "x", durability=self.level(level)))
         parent = model.head
         if model.attached is None:
             model.attached = f"b{frame.id}"
@@ -93,10 +108,15 @@ class SessionMachine(RuleBasedStateMachine):
         model.move(model.grow(parent, text))
         assert frame.id == model.head
 
-    @rule(n=st.integers(1, 4), level=LEVELS)
+    @rule(n=st.integers(10, 40))
+    def push_many(self, n: int) -> None:
+        for number in range(n):
+            self.push(f"many {number}", "async")
+
+    @rule(n=st.integers(1, 40), level=LEVELS)
     def pop(self, n: int, level: str) -> None:
         model = self.model
-        popped = self.do(self.session.pop(n, durability=level))
+        popped = self.do(self.session.pop(n, durability=self.level(level)))
         assert [frame.user_input for frame in popped] == list(reversed(model.path(model.head)))[:n]
         model.move(model.below(model.head, n))
 
@@ -183,6 +203,38 @@ class SessionMachine(RuleBasedStateMachine):
             self.do(self.session.delete_checkpoint(name))
             del model.checkpoints[name]
 
+    # --- frames by id, and stacks ---
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.model.newest)
+    def get(self, data) -> None:
+        frame = data.draw(st.integers(1, self.model.newest))
+        path = self.model.paths.get(frame)
+        if path is None:
+            with pytest.raises(FrameUnknown):
+                self.do(self.session.get(frame))
+        else:
+            assert self.do(self.session.get(frame)).user_input == path[-1]
+
+    @rule(loaded=st.booleans())
+    def take_the_stack(self, loaded: bool) -> None:
+        stack = self.do(self.session.stack())
+        self.taken.append((self.do(stack.load()) if loaded else stack, self.model.path(self.model.head)))
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.taken)
+    def look_at_a_taken_stack(self, data) -> None:
+        stack, path = data.draw(st.sampled_from(self.taken))
+        assert len(stack) == len(path)
+        if path:
+            place = data.draw(st.integers(-len(path), len(path) - 1))
+            assert stack[place].user_input == path[place]
+
+    @rule()
+    def prune(self) -> None:
+        dropped = self.model.dropped()
+        assert self.do(self.session.prune()).frames == len(dropped)
+
     # --- other sessions ---
 
     @rule(data=st.data(), whole=st.booleans())
@@ -212,13 +264,30 @@ class SessionMachine(RuleBasedStateMachine):
         ref = self.session.ref
         while ref.alive:
             passer_by = self.do(self.service.session(self.new_name("passer-by"), create=True))
-            self.do(passer_by.flush("written"))
+            self.do(passer_by.flush(self.level("written")))
 
     @rule()
-    def reopen(self) -> None:
+    def come_back_with_every_field(self) -> None:
+        self.do(self.session.head())
+        before = picture(self.session._cell.state)
+        self.rest()
+        self.do(self.session.head())
+        assert picture(self.session._cell.state) == before
+
+    @rule(damaged=st.booleans())
+    def reopen(self, damaged: bool) -> None:
+        self.look_at_all_taken_stacks()
         self.do(self.service.close())
+        if damaged and not self.damaged:
+            self.damage_the_newest_snapshots()
+            self.damaged = True  # once: what prune has dropped cannot do without the other one
         self.open()
         self.use(self.id)
+
+    def damage_the_newest_snapshots(self) -> None:
+        newest = {path.name.rsplit("-", 1)[0]: path for path in sorted(self.root.rglob("snapshots/*/*"), key=seq_of)}
+        for path in newest.values():
+            path.write_bytes(path.read_bytes()[:-3])
 
     @rule()
     def die(self) -> None:
@@ -238,7 +307,12 @@ class SessionMachine(RuleBasedStateMachine):
         if hasattr(self, "service"):
             self.do(compare(self.session, self.model))
 
+    def look_at_all_taken_stacks(self) -> None:
+        for stack, path in self.taken:
+            assert tuple(frame.user_input for frame in stack) == path
+
     def compare_all(self) -> None:
+        self.look_at_all_taken_stacks()
         for session_id, model in self.models.items():
             self.do(compare(self.do(self.service.session(session_id)), model))
 
@@ -253,6 +327,31 @@ async def compare(session: Session, model: Model) -> None:
     for branch, tip in model.branches.items():
         stack = await session.on(branch).stack()
         assert tuple(frame.user_input for frame in stack) == model.path(tip)
+
+
+class MemorySessionMachine(SessionMachine):
+    """The same on a store in memory, which outlives its service; its snapshots are of another version at times."""
+
+    def level(self, wanted: str) -> str:
+        return "async"
+
+    def new_store(self) -> Store:
+        if not hasattr(self, "store"):
+            self.store = MemoryStore()
+        return self.store
+
+    def die(self) -> None:
+        """The memory dies with the process."""
+
+    def damage_the_newest_snapshots(self) -> None:
+        for kept in self.store._sessions.values():
+            if len(kept._snapshots) > 1:
+                kept._snapshots[-1] = (kept._snapshots[-1][0], b'{"version":9}')
+
+
+def seq_of(path: Path) -> int:
+    """The record of a snapshot's file."""
+    return int(path.stem.rsplit("-", 1)[1])
 
 
 def copied_at_one_moment(root: Path, copy: Path) -> bool:
@@ -275,6 +374,7 @@ def state(root: Path) -> list[tuple[Path, int, int]]:
 
 
 TestSessionMachine = SessionMachine.TestCase
-TestSessionMachine.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+TestMemorySessionMachine = MemorySessionMachine.TestCase
+TestSessionMachine.settings = TestMemorySessionMachine.settings = settings(
+    max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -334,6 +334,7 @@ async def test_a_session_that_crashes_comes_back_from_its_snapshot(store):
     async with SessionService.open(store) as service:
         session, frames = await filled(service)
         before = await session.stack()
+        await service._store.saved(session._cell.lease, 90)
         with pytest.raises(SessionCrashed):
             await session.send(Poison("x"))
 
