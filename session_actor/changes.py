@@ -238,7 +238,9 @@ class Changes:
         """Take at most `n` frames, steps or exchanges off the stack, and return their frames, newest first.
 
         `[]` on an empty stack. Moves this branch only; popped frames stay readable by id. Frames without turns (holds,
-        instructions) count as frames, too. A step or exchange goes with everything above its first frame.
+        instructions) count as frames, too. A step or exchange goes with everything above its first frame. Frames that
+        are still on the disk since the session was recovered are read, which blocks: `(await stack()).load()` before
+        taking thousands.
         Raises InvalidArgument (n < 1).
         """
         command = Pop(n, unit, on=self._on, durability=durability, key=key, expect_head=expect_head)

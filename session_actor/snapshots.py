@@ -28,6 +28,9 @@ VERSION: Final = 1
 EVERY_RECORDS: Final = 1_000
 """After so many records a session saves a snapshot."""
 
+BYTES_A_RECORD: Final = 100
+"""About what snapshots may cost: a large one (of very many branches) is taken after more records."""
+
 RESTING_RECORDS: Final = 100
 """After so many it saves one when it is unloaded."""
 
