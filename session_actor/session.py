@@ -132,10 +132,7 @@ class SessionServer(GenServer):
 
     async def _be_born(self, birth: Birth) -> None:
         if not self._state.seq:
-            try:
-                self._store.admit("async")
-            except PersistenceError as error:
-                raise translate(error) from None
+            self._admit("async")
             birth.happened = True
             for event, weight in birth.events():
                 self._record(event, weight)
@@ -159,12 +156,8 @@ class SessionServer(GenServer):
     def change(self, command: Command) -> Any:
         """One change in one step: admit, decide, apply, append; the reply leaves when its level is reached."""
         level = self._level if command.durability is None else check_level(command.durability)
-        store = self._store
-        if level not in store.admitted:
-            try:
-                store.admit(level)
-            except PersistenceError as error:
-                raise translate(error) from None
+        if level not in self._store.admitted:
+            self._admit(level)
         decision = decide(self._state, command)
         if type(decision) is Repeat:
             reply = decision.reply
@@ -175,14 +168,19 @@ class SessionServer(GenServer):
             return reply
         return self._gate.release_at(level, self._position, reply)
 
+    def _admit(self, level: Level) -> None:
+        try:
+            self._store.admit(level)
+        except PersistenceError as error:
+            raise translate(error) from None
+
     def _record(self, event: AnyEvent, weight: int, found: Found = None) -> Any:
         state = self._state
-        lease = self._lease
         seq = state.seq + 1
         at_us = time_ns() // 1_000
         try:
             reply = apply(state, event, seq, at_us, found)
-            self._position = self._store.append(lease, seq, at_us, event.kind, event, weight)
+            self._position = self._store.append(self._lease, seq, at_us, event.kind, event, weight)
         except Fenced:
             self._cell.fence()
             self.stop_self()
@@ -200,8 +198,10 @@ class SessionServer(GenServer):
         state = self._state
         self._save_at = state.seq + snapshots.EVERY_RECORDS
         if snapshots.may_be_saved(state):
+            data = snapshots.snapshot_of(state)
+            self._save_at += len(data) // snapshots.BYTES_A_RECORD
             with suppress(PersistenceError):
-                self._store.save(self._lease, state.seq, snapshots.snapshot_of(state))
+                self._store.save(self._lease, state.seq, data)
                 self._saved_seq = state.seq
 
     # --- the service's own messages ---
@@ -234,10 +234,7 @@ class SessionServer(GenServer):
             state.table.read(needed)
         dropped = unheld(state, held)
         if dropped:
-            try:
-                self._store.admit("async")
-            except PersistenceError as error:
-                raise translate(error) from None
+            self._admit("async")
             self._record(Pruned(tuple(dropped)), SMALL + 16 * len(dropped))
             self._cell.frames = state.table.frames
         return count(dropped)
