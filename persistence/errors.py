@@ -84,7 +84,8 @@ class StoreCorrupt(PersistenceError):
     def __init__(self, path: str, why: str) -> None:
         """`why`: what is wrong, with the place inside the file."""
         super().__init__(
-            f"{path} is damaged: {why}; nothing was changed: keep a copy aside, then restore it from a backup"
+            f"{path} is damaged: {why}; nothing was changed: `python -m session_actor verify` tells what else is "
+            "damaged, `python -m session_actor repair` mends it"
         )
         self.path = path
         self.why = why

@@ -54,6 +54,8 @@ class Layout:
         """
         if self.is_finished(disk):
             catalog.open(create=False)
+            if catalog.first_live_segment() == 1:  # whoever made it may have died before the names were on the disk
+                self._sync_names(disk)
             return
         for folder in (self.log, self.journals):
             disk.make_dir(folder)
@@ -73,6 +75,9 @@ class Layout:
         finally:
             file.close()
         disk.rename(temporary, self.format)
+        self._sync_names(disk)
+
+    def _sync_names(self, disk: Disk) -> None:
         disk.sync_dir(self.root)
         disk.sync_dir(str(Path(self.root).parent))
 

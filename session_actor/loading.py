@@ -58,6 +58,7 @@ async def _state_of(loaded: LoadedSession, shelf: Shelf) -> State:
     snapshot = loaded.snapshot
     state = State() if snapshot is None else state_from(snapshot.data, snapshot.seq, shelf)
     await _replay(state, loaded.records)
+    state.session = state.session or loaded.report.session  # the first record may be lost
     return state
 
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from session_actor.persistence import LEVELS
+from session_actor.persistence.store import RECOVERIES
 from session_actor.supervisors import Backoff, Intensity
 
 from .errors import InvalidArgument
 
 if TYPE_CHECKING:
     from session_actor.persistence import Level
+    from session_actor.persistence.store import Recovery
 
 
 Retention = Literal["all", "prune"]
@@ -34,6 +36,7 @@ class SessionOptions:
     restart_window_s: float
     close_timeout_s: float
     retention: Retention = "all"
+    recovery: Recovery = "strict"
 
     def __post_init__(self) -> None:
         """Check what the types cannot say, and what callers without a type checker get wrong."""
@@ -41,6 +44,8 @@ class SessionOptions:
             raise InvalidArgument("durability", f"must be one of {', '.join(LEVELS)}")
         if type(self.retention) is not str or self.retention not in RETENTIONS:
             raise InvalidArgument("retention", f"must be one of {', '.join(RETENTIONS)}")
+        if type(self.recovery) is not str or self.recovery not in RECOVERIES:
+            raise InvalidArgument("recovery", f"must be one of {', '.join(RECOVERIES)}")
         _check_count("max_live", self.max_live, least=1, optional=True)
         _check_count("mailbox_limit", self.mailbox_limit, least=1)
         _check_count("max_restarts", self.max_restarts, least=0)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from session_actor.persistence import SessionInfo
+    from session_actor.persistence.store import Recovery
 
     from .commands import Target
     from .options import Retention
@@ -110,6 +111,7 @@ class SessionService:
         restart_window_s: float = 30.0,
         close_timeout_s: float = 10.0,
         retention: Retention = "all",
+        recovery: Recovery = "strict",
     ) -> Self:
         """Describe a service; `async with` (or `start` and `close`) runs it.
 
@@ -127,6 +129,10 @@ class SessionService:
             close_timeout_s: how long closing may take before what hangs is killed [seconds].
             retention: "all" keeps every frame for ever, popped ones too; "prune" prunes a session (see `Session.prune`)
                 when it is unloaded because it is idle.
+            recovery: what is done with a damaged session of a directory. "strict": it is refused (StoreCorrupt), others
+                load. "prefix": its records up to the first one that is lost are kept. "readable": all that can be read
+                is kept. What is lost and where the originals are is in `Session.recovery`. A Store of your own has an
+                option for that itself.
 
         Raises:
             InvalidArgument: an argument that can never be right.
@@ -140,10 +146,12 @@ class SessionService:
             restart_window_s=restart_window_s,
             close_timeout_s=close_timeout_s,
             retention=retention,
+            recovery=recovery,
         )
         check_seconds("lock_timeout_s", lock_timeout_s, optional=True)
         if not hasattr(store, "workers"):
-            store = cast("Store", FileStore(check_path(store), lock_timeout_s=lock_timeout_s))
+            path = check_path(store)
+            store = cast("Store", FileStore(path, lock_timeout_s=lock_timeout_s, recovery=options.recovery))
         if isinstance(store, FileStore) and store.on_event is None:
             store.on_event = telemetry.store_event
         return cls(cast("Store", store), options)

@@ -1,0 +1,145 @@
+"""A session that lost records: refused, or salvaged when it is loaded; then it works on as any other."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from session_actor import FrameUnknown, InvalidArgument, SessionService, StoreCorrupt
+from session_actor.persistence.verify import check
+
+from .conftest import reopened, seen
+
+
+LOST = [b"question 0", b"question 4", b"newest", b'"here"', b'"new_branch":"idea"', b'"who":"me"']
+"""What a record says that is damaged: frames, a checkpoint, a branch, the first record of all."""
+
+
+async def write(folder: Path, count: int = 12) -> None:
+    """A session in the log and in the journal, with branches, checkpoints and pops."""
+    async with SessionService.open(folder) as service:
+        session = await service.session("user-42", create=True, metadata={"who": "me"})
+        other = await service.session("other", create=True)
+        for number in range(count):
+            await session.push(f"question {number}", "answer")
+            await other.push(f"other {number}", "answer")
+        await session.checkpoint("here")
+        await session.pop(2)
+        await session.fork(3, user_input="aside", branch="idea")
+        await session.goto("main")
+        await session.push("newest", "answer")
+
+
+def damage(folder: Path, text: bytes) -> None:
+    """Change a byte of the record that holds `text`, wherever it lies."""
+    found = 0
+    for path in [*folder.glob("log/*.ndjson"), *folder.glob("journals/*/*.ndjson")]:
+        data = bytearray(path.read_bytes())
+        at = data.find(text)
+        if at >= 0:
+            data[at + len(text) - 1] ^= 1
+            path.write_bytes(data)
+            found += 1
+    assert found == 1
+
+
+async def inputs(session) -> list[str]:
+    return [frame.user_input for frame in await session.stack()]
+
+
+@pytest.fixture
+async def folder(tmp_path: Path) -> Path:
+    await write(tmp_path / "conversations")
+    return tmp_path / "conversations"
+
+
+async def test_a_damaged_session_is_refused_and_others_load(folder):
+    damage(folder, b"question 4")
+    async with SessionService.open(folder) as service:
+        with pytest.raises(StoreCorrupt, match="python -m session_actor repair"):
+            await service.session("user-42")
+        assert len(await inputs(await service.session("other"))) == 12
+
+
+async def test_readable_recovery_keeps_what_is_behind_the_loss(folder):
+    damage(folder, b"question 4")
+    async with SessionService.open(folder, recovery="readable") as service:
+        session = await service.session("user-42")
+        assert [(gap.first, gap.last) for gap in session.recovery.gaps] == [(6, 6)]
+        assert session.recovery.kept_at
+        assert all(Path(place).exists() for place in session.recovery.kept_at)
+        assert await inputs(session) == [*(f"question {number}" for number in range(5, 10)), "newest"]
+        assert await session.checkpoints() == {"here": 12}
+        assert set(await session.branches()) == {"main", "idea"}
+        assert [frame.user_input for frame in await session.on("idea").stack()] == [
+            "question 0",
+            "question 1",
+            "question 2",
+            "aside",
+        ]
+        assert await session.metadata() == {"who": "me"}
+        assert len(await inputs(await service.session("other"))) == 12
+
+
+async def test_prefix_recovery_keeps_what_is_before_the_loss(folder):
+    damage(folder, b"question 4")
+    async with SessionService.open(folder, recovery="prefix") as service:
+        session = await service.session("user-42")
+        assert session.recovery.gaps == ()
+        assert session.recovery.dropped > 5
+        assert session.recovery.kept_at
+        assert await inputs(session) == [f"question {number}" for number in range(4)]
+
+
+@pytest.mark.parametrize("recovery", ["prefix", "readable"])
+@pytest.mark.parametrize(
+    "text", [b"question 0", b"question 4", b"newest", b'"here"', b'"new_branch":"idea"', b'"who":"me"']
+)
+async def test_after_salvage_the_session_works_on_and_comes_back_the_same(folder, recovery, text):
+    damage(folder, text)
+    async with SessionService.open(folder, recovery=recovery) as service:
+        if text == b'"who":"me"' and recovery == "prefix":
+            with pytest.raises(StoreCorrupt):
+                await service.session("user-42")
+            return
+        session = await service.session("user-42")
+        lost = session.recovery
+        pushed = await session.push("after the loss", "answer")
+        await session.fork(pushed.id, user_input="later", branch="later")
+        await session.goto("main")
+        await session.pop(1)
+        await session.push("and on", "answer")
+        await service.fork("user-42", "copy")
+        expected = await picture(session)
+        ids = [frame.id for frame in expected["frames"]]
+        assert ids == sorted(set(ids))
+    for options in ({}, {"recovery": recovery}):
+        async with reopened(folder, **options) as again:
+            assert await picture(again) == expected
+            if recovery == "readable":
+                assert again.recovery.gaps == lost.gaps
+    assert not check(folder).damaged
+    async with reopened(folder, "copy") as copy:
+        assert (await inputs(copy))[-1] == "and on"
+
+
+async def picture(session) -> dict[str, object]:
+    frames = []
+    for frame_id in range(1, 40):
+        with suppress(FrameUnknown):
+            frames.append(await session.get(frame_id))
+    return {
+        "frames": frames,
+        "seen": [seen(frame) for frame in frames],
+        "branches": await session.branches(),
+        "checkpoints": await session.checkpoints(),
+        "head": await session.head(),
+        "stack": await inputs(session),
+    }
+
+
+async def test_an_unknown_way_of_recovery_is_refused(tmp_path):
+    with pytest.raises(InvalidArgument, match="recovery"):
+        SessionService.open(tmp_path, recovery="lenient")
