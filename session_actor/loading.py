@@ -12,9 +12,9 @@ from .snapshots import SnapshotUnusable, state_from
 from .state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from session_actor.persistence import Lease, LoadedSession, Record, RecoveryReport, Store
+    from session_actor.persistence import Lease, Record, RecoveryReport, Store
 
     from .cold import Shelf
     from .table import Table
@@ -32,8 +32,10 @@ class Recovered(NamedTuple):
     """The record of the snapshot that was used, 0 without one."""
 
 
-async def recover(store: Store, lease: Lease, shelf: Shelf) -> Recovered:
+async def recover(store: Store, lease: Lease, shelf_of: Callable[[Lease], Shelf]) -> Recovered:
     """The state of a session; its head is in memory, so that the first push reads nothing.
+
+    `shelf_of`: tells where its cold frames are read, once it is loaded.
 
     Raises `StoreCorrupt` and what `Store.load` raises; `ReplayError` and its kin for records that do not fit.
     """
@@ -42,7 +44,9 @@ async def recover(store: Store, lease: Lease, shelf: Shelf) -> Recovered:
         loaded = await store.load(lease, before=before)
         snapshot = loaded.snapshot
         try:
-            state = await _state_of(loaded, shelf)
+            state = State() if snapshot is None else state_from(snapshot.data, snapshot.seq, shelf_of(lease))
+            await _replay(state, loaded.records)
+            state.session = state.session or lease.session  # the first record may be lost
         except (SnapshotUnusable, ReplayError, RecordUnreadable) as error:
             if snapshot is None:
                 raise
@@ -52,14 +56,6 @@ async def recover(store: Store, lease: Lease, shelf: Shelf) -> Recovered:
         if state.head is not None:
             await state.table.load((state.head,))
         return Recovered(state, loaded.report, 0 if snapshot is None else snapshot.seq)
-
-
-async def _state_of(loaded: LoadedSession, shelf: Shelf) -> State:
-    snapshot = loaded.snapshot
-    state = State() if snapshot is None else state_from(snapshot.data, snapshot.seq, shelf)
-    await _replay(state, loaded.records)
-    state.session = state.session or loaded.report.session  # the first record may be lost
-    return state
 
 
 async def _replay(state: State, records: Sequence[Record]) -> None:

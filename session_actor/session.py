@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 
@@ -39,7 +39,6 @@ from .weight import SMALL
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .apply import Found
     from .cell import Birth, Cell
     from .commands import Command
     from .state import State
@@ -115,7 +114,7 @@ class SessionServer(GenServer):
             lease = await store.acquire(self._cell.id, create=self._cell.birth is not None)
         except (SessionUnknown, SessionTombstoned):
             raise SessionNotFound(self._cell.id) from None
-        state, report, snapshot_seq = await recover(store, lease, self._cell.shelf(lease))
+        state, report, snapshot_seq = await recover(store, lease, self._cell.shelf)
         self._lease = lease
         self._state = state
         self._saved_seq = snapshot_seq
@@ -156,14 +155,24 @@ class SessionServer(GenServer):
     def change(self, command: Command) -> Any:
         """One change in one step: admit, decide, apply, append; the reply leaves when its level is reached."""
         level = self._level if command.durability is None else check_level(command.durability)
-        if level not in self._store.admitted:
+        store, state = self._store, self._state
+        if level not in store.admitted:
             self._admit(level)
-        decision = decide(self._state, command)
+        decision = decide(state, command)
         if type(decision) is Repeat:
             reply = decision.reply
         else:
             event, weight, found = decision
-            reply = self._record(event, weight, found)
+            seq = state.seq + 1  # from here on as `_record`, written out because every change goes this way
+            at_us = time_ns() // 1_000
+            try:
+                reply = apply(state, event, seq, at_us, found)
+                self._position = store.append(self._lease, seq, at_us, event.kind, event, weight)
+            except BaseException as error:  # noqa: BLE001 - raised again there
+                self._broken(error)
+            self._cell.stack = None
+            if seq >= self._save_at:
+                self._save()
         if level == "async":
             return reply
         return self._gate.release_at(level, self._position, reply)
@@ -174,24 +183,27 @@ class SessionServer(GenServer):
         except PersistenceError as error:
             raise translate(error) from None
 
-    def _record(self, event: AnyEvent, weight: int, found: Found = None) -> Any:
-        state = self._state
-        seq = state.seq + 1
+    def _record(self, event: AnyEvent, weight: int) -> None:
+        """Apply and append an event that no command decided."""
+        seq = self._state.seq + 1
         at_us = time_ns() // 1_000
         try:
-            reply = apply(state, event, seq, at_us, found)
+            apply(self._state, event, seq, at_us)
             self._position = self._store.append(self._lease, seq, at_us, event.kind, event, weight)
-        except Fenced:
-            self._cell.fence()
-            self.stop_self()
-            raise SessionFenced(self._cell.id) from None
-        except BaseException:
-            self._cell.withdraw()
-            raise
+        except BaseException as error:  # noqa: BLE001 - raised again there
+            self._broken(error)
         self._cell.stack = None
         if seq >= self._save_at:
             self._save()
-        return reply
+
+    def _broken(self, error: BaseException) -> NoReturn:
+        """The state and the records may differ, or are another owner's: readers must not see this state any more."""
+        if not isinstance(error, Fenced):
+            self._cell.withdraw()
+            raise error
+        self._cell.fence()
+        self.stop_self()
+        raise SessionFenced(self._cell.id) from None
 
     def _save(self) -> None:
         """Queue a snapshot; one that the store does not take is no trouble of the session's, another comes."""
