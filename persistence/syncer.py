@@ -147,7 +147,11 @@ class Syncer:
             self.goal = self._backlog.appended_position
         if not self._unsynced:
             self.goal = 0 if self._writer.written_position >= self._backlog.appended_position else self.goal
-        elif self._writer.written_position >= self.goal or self.unsynced_bytes >= UNSYNCED_BYTES:
+        elif (
+            self._writer.written_position >= self.goal
+            or self.unsynced_bytes >= UNSYNCED_BYTES
+            or self._trouble.degraded  # what is written need not wait for what cannot be
+        ):
             self.goal = 0
             self._sync()
 
@@ -238,7 +242,7 @@ class Syncer:
 
     def replace_segment(self, error: BaseException) -> bool:
         """The segment refuses lines: let another take over, unless a sync runs now; returns whether that was begun."""
-        if self._running or self._taking_over:
+        if self._running or self._taking_over or self._stopped:
             return False
         self._writer.waiters.fail(self._writer.not_durable("written", error))
         self._poisoned(error, "write_failed")

@@ -370,6 +370,8 @@ class Writer:
         first = self.written_position + 1
         self.waiters.fail(self.not_durable("written", error), first)
         self._syncer.waiters.fail(self.not_durable("synced", error), first)
+        if self._syncer.goal:
+            self._syncer.plan()
 
     def _try_again(self) -> None:
         """What was being written comes first, whatever else failed meanwhile."""

@@ -45,7 +45,7 @@ class SimLoop(asyncio.BaseEventLoop):
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run to the end; an error that nobody was told of is an error here."""
         result = self.run_until_complete(coroutine)
-        assert self.mistakes == []
+        assert not self.mistakes, [f"{context['message']}: {context.get('exception')!r}" for context in self.mistakes]
         return result
 
 
