@@ -120,6 +120,7 @@ class Writer:
         """Write nothing any more, whatever happens."""
         self.active = False
         self._stopped = True
+        self._when_quiet = None
         self._syncer.growing = None
 
     def attend(self) -> None:
