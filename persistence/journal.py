@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 PIECE_BYTES: Final = 64 * 1024
 _READ_BYTES: Final = 1024 * 1024
-_NOT_REGULAR: Final = frozenset({errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR})
+NOT_REGULAR: Final = frozenset({errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR})
+"""What opening something else than a regular file says."""
 
 
 class Part(NamedTuple):
@@ -54,7 +55,7 @@ def open_journal(disk: Disk, path: str, part: Part) -> DiskFile:
     except FileNotFoundError:
         raise JournalTruncated(path, part.size_bytes, 0) from None
     except OSError as error:
-        if error.errno in _NOT_REGULAR:
+        if error.errno in NOT_REGULAR:
             raise JournalCorrupt(path, 0, 1, "it is not a regular file") from error
         raise
     size = file.size()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import LineDamaged, StoreVersionTooNew
 from .header import decode_journal_header, decode_snapshot_header
+from .journal import NOT_REGULAR
 from .names import journal_path, snapshot_path
 from .snapshot import SLOTS, TEMPORARY
 
@@ -64,8 +65,9 @@ class Remover(NamedTuple):
             self.disk.open(path).close()
         except FileNotFoundError:
             return False
-        except OSError:  # it is something else than a file that can be read, but it is there
-            return True
+        except OSError as error:
+            if error.errno not in NOT_REGULAR:
+                raise
         return True
 
     def _is_of(self, path: str, birth: str, decode: Callable[[bytes, str], JournalHeader | SnapshotHeader]) -> bool:
@@ -74,7 +76,9 @@ class Remover(NamedTuple):
             file = self.disk.open(path)
         except FileNotFoundError:
             return False
-        except OSError:
+        except OSError as error:
+            if error.errno not in NOT_REGULAR:
+                raise
             return True
         try:
             start = file.read(0, _HEADER_BYTES)
