@@ -16,15 +16,14 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from conversations import shown
+from tracing import PATIENCE_S, stop, trace
 
 from session_actor import FileStore, SessionService, snapshots
 from session_actor.persistence.disk_thread import DiskThread
@@ -33,10 +32,10 @@ from session_actor.persistence.storage import OsDisk
 from session_actor.persistence.verify import check
 
 CALLS = (
-    "openat,open,creat,mkdir,mkdirat,rename,renameat,renameat2,link,unlink,unlinkat,rmdir,write,pwrite64,writev,pwritev,"
-    "ftruncate,fallocate,fsync,fdatasync,sync_file_range,close,flock,fcntl,fchmod,chmod,read,pread64,lseek,fstat,newfstatat"
+    "openat,open,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,unlink,unlinkat,rmdir,write,pwrite64,writev,"
+    "pwritev,pwritev2,ftruncate,truncate,fallocate,fsync,fdatasync,sync_file_range,chmod,fchmod,flock"
 )
-PATIENCE_S = 20
+"""Those after which something is different; to be killed at a read is to be killed at the next of these."""
 Act = Callable[[SessionService, Callable[[], None]], Awaitable[None]]
 
 
@@ -172,11 +171,6 @@ def wait(pid: int, reader: int) -> tuple[int, bytes]:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), told
 
 
-def stop() -> None:
-    """In a worker: wait until strace is there."""
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-
 def operate(folder: Path, operation: str, pipe: int) -> None:
     """In a worker: do the operation, and tell when it is acknowledged."""
 
@@ -202,23 +196,11 @@ def operate(folder: Path, operation: str, pipe: int) -> None:
 def kill_at(folder: Path, operation: str, number: int) -> tuple[bool, bool]:
     """Run the operation and kill it at its n-th call; returns whether it was killed, and whether acknowledged."""
     pid, reader = fork(lambda pipe: operate(folder, operation, pipe))
-    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
-    inject = f"inject={CALLS}:signal=KILL:when={number}"
-    command = ["strace", "-f", "-qq", "-o", os.devnull, "-p", str(pid), "-e", f"trace={CALLS}", "-e", inject]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as strace:
-        wait_for_tracer(pid)
-        os.kill(pid, signal.SIGCONT)
+    with trace(pid, CALLS, f"signal=KILL:when={number}") as strace:
         code, told = wait(pid, reader)
         strace.wait(PATIENCE_S)
     assert code in {0, -signal.SIGKILL}, f"{operation} failed"
     return code != 0, told == b"!"
-
-
-def wait_for_tracer(pid: int) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text():
-        assert time.monotonic() < deadline, "strace does not attach"
-        time.sleep(0.001)
 
 
 # --- what must hold ---------------------------------------------------------------------------------------------------
