@@ -139,10 +139,10 @@ class Cutter:
             contents = [await self._thread.run(partial(self._contents, segment)) for segment in segments]
             spans = await _by_session(segments)
             _note_dead(spans, contents)
-            grown = await self._write_journals(spans, contents)
             dead = [log for log in spans if log.dead]
-            for log in dead:
+            for log in dead:  # first: a later birth's journal takes the place of theirs
                 await self._remove(log)
+            grown = await self._write_journals([log for log in spans if not log.dead], spans, contents)
             committing = True
             await self._commit(segments, grown, dead)
             return len(segments)
@@ -176,10 +176,10 @@ class Cutter:
 
     # --- journals -----------------------------------------------------------------------------------------------------
 
-    async def _write_journals(self, spans: Spans, contents: list[bytes]) -> list[Grown]:
+    async def _write_journals(self, logs: list[SessionLog], spans: Spans, contents: list[bytes]) -> list[Grown]:
         grown: list[Grown] = []
         folders: set[str] = set()
-        for group in _groups(log for log in spans if not log.dead):
+        for group in _groups(logs):
             work = [(log, spans[log]) for log in group]
             grown += await self._thread.run(partial(self._write_group, work, contents, folders))
         await self._thread.run(lambda: self._sync_folders(folders))
