@@ -7,6 +7,7 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from .archive import Archivist
 from .batch import Backlog
 from .catalog import Catalog
 from .cutter import Cutter
@@ -50,6 +51,7 @@ class Engine:
         events: Events,
         on_broken: Callable[[SessionLog], None],
         on_cut: Callable[[Iterable[SessionLog]], None],
+        find_log: Callable[[str], SessionLog | None],
     ) -> None:
         """See `FileStore`, `Writer` and `Cutter` for the arguments. Must be made in the loop that will use it.
 
@@ -62,6 +64,8 @@ class Engine:
         self.backlog = Backlog(max_records, max_bytes, self._note_full)
         self.trouble = Trouble(loop, on_admission, events)
         self.log = Log(disk, self.layout.log, segment_bytes)
+        self.closed = False
+        """Nothing of it may be used any more."""
         self._disk = disk
         self._events = events
         self._on_admission = on_admission
@@ -92,6 +96,9 @@ class Engine:
             thread=self.read_thread,
         )
         self.snapshotter = self._new_snapshotter()
+        self.archivist = Archivist(
+            disk, self.layout.journals, self.catalog, self.finder, self.read_thread, find_log, lambda: not self.closed
+        )
 
     def _note_full(self) -> None:
         """The backlog became full, or is not any more."""
@@ -242,6 +249,7 @@ class Engine:
 
     def abandon(self) -> None:
         """In a forked child: write nothing, and leave files and lock to the parent."""
+        self.closed = True
         self.writer.stop()
         self.syncer.stop()
         self.trouble.close()

@@ -9,6 +9,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Final
 
+from .archive import FileArchive
 from .batch import Backlog
 from .engine import Engine
 from .errors import (
@@ -26,7 +27,6 @@ from .errors import (
 )
 from .events import Events, OnEvent
 from .listing import list_sessions
-from .memory_records import MemoryArchive, MemoryRecords
 from .names import check_session_id, new_birth
 from .recovery import Recovered
 from .salvaging import Salvager, with_losses
@@ -137,6 +137,7 @@ class FileStore:
             events=self._events,
             on_broken=self._on_broken,
             on_cut=self._forget_idle,
+            find_log=self._find_log,
         )
         try:
             self._recovered = await engine.open(self._lock_timeout_s, allow_network_fs=self._allow_network_fs)
@@ -287,7 +288,8 @@ class FileStore:
 
     def archive(self, lease: Lease) -> Archive:
         """See `Store.archive`."""
-        return MemoryArchive(MemoryRecords(), lambda: (self._opened(), None)[1] if self._held(lease) else None)
+        engine, log = self._opened(), self._held(lease)
+        return FileArchive(engine.archivist, log.session, log.birth)
 
     async def prune(self, lease: Lease, dropped: Sequence[tuple[int, int]]) -> Pruned:  # noqa: ARG002
         """See `Store.prune`."""
@@ -478,9 +480,12 @@ class FileStore:
             raise Fenced(lease.session)
         return lease.state
 
-    @staticmethod
-    def _on_broken(log: SessionLog) -> None:
+    def _find_log(self, session: str) -> SessionLog | None:
+        return self._logs.get(session)
+
+    def _on_broken(self, log: SessionLog) -> None:
         """A record of the session could not be encoded: its owner must load it again."""
+        self._opened().snapshotter.discard(log)
         _end_lease(log)
 
     def _forget_idle(self, logs: Iterable[SessionLog]) -> None:

@@ -47,13 +47,13 @@ _RECORD: Final = msgspec.json.Decoder(_Record)
 
 
 def frames_of(kind: str, data: bytes | msgspec.Raw) -> list[int]:
-    """Ids of the frames that a record adds; none for data that do not name them as the kind says."""
+    """Ids of the frames that a record adds, in order; none for data that do not name them as the kind says."""
     found: list[int] = []
     try:
         if kind == PUSHED:
             found = [_FRAME.decode(data).id]
         elif kind == COPIED:
-            found = [copied.frame.id for copied in _HISTORY.decode(data).frames]
+            found = sorted(copied.frame.id for copied in _HISTORY.decode(data).frames)
     except (msgspec.DecodeError, RecursionError):
         pass
     return found if all(0 < frame <= MAX_FRAME for frame in found) else []

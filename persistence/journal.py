@@ -14,6 +14,7 @@ from .catalog_files import FileRow
 from .errors import JournalCorrupt, JournalTruncated, LineDamaged
 from .gap import Link, first_misfit
 from .header import RecordRef, decode_journal_header
+from .lines import read_lines
 from .record import MAX_LINE_BYTES, Record, decode_record, verify
 
 if TYPE_CHECKING:
@@ -98,13 +99,13 @@ def read_behind(disk: Disk, path: str, part: Part, seq: int) -> list[bytes]:
             begin = max(0, part.end - length)
             data = file.read(begin, part.end - begin)
             found = data.rfind(wanted) + 1
-            if found or not begin:
+            if found or not begin or length > MAX_LINE_BYTES:
                 break
             length *= 4
+        if not found:  # a gap may hide it, which has the number of the last record that is lost
+            return _search_behind(file, path, part, seq)
     finally:
         file.close()
-    if not found:
-        raise JournalCorrupt(path, 0, seq + 1, "it does not hold that record")
     offset = begin + found
     for line in data[found:].split(b"\n")[:-1]:
         if not verify(line + b"\n"):
@@ -113,6 +114,21 @@ def read_behind(disk: Disk, path: str, part: Part, seq: int) -> list[bytes]:
     if offset != part.end:
         raise JournalCorrupt(path, offset, seq + 1, "its last line is cut off")
     return _cut(data, found, len(data))
+
+
+def _search_behind(file: DiskFile, path: str, part: Part, seq: int) -> list[bytes]:
+    """The same as `read_behind`, line by line from the start of the file."""
+    found: list[bytes] = []
+    for line in read_lines(file, file.read(0, PIECE_BYTES).find(b"\n") + 1, part.end):
+        try:
+            record = decode_record(line.data)
+        except LineDamaged as error:
+            raise JournalCorrupt(path, line.offset, seq + 1) from error
+        if record.seq > seq:
+            found.append(line.data)
+    if not found:
+        raise JournalCorrupt(path, 0, seq + 1, "it does not hold that record")
+    return found
 
 
 def _whole_lines(file: DiskFile, path: str, size: int) -> list[bytes]:

@@ -31,10 +31,11 @@ from session_actor.persistence import (
 )
 
 from .conformance_sessions import SessionsConformance
+from .conformance_snapshots import SnapshotsConformance
 from .conformance_tools import AT_US, HOSTILE_IDS, NewStore, Said, listed, opened, reached, said, say, text_of
 
 
-class StoreConformance(SessionsConformance):
+class StoreConformance(SessionsConformance, SnapshotsConformance):
     """The suite. Tests get `store`, open and with its workers running, or `new_store` to open one themselves."""
 
     levels: tuple[Level, ...] = LEVELS

@@ -15,11 +15,10 @@ from session_actor.persistence.names import journal_path
 
 from .conformance import StoreConformance
 from .conformance_model import check_against_model
-from .conformance_snapshots import SnapshotsConformance
 from .conformance_tools import HOSTILE_IDS, NewStore, opened, say
 
 
-class TestMemoryStore(StoreConformance, SnapshotsConformance):
+class TestMemoryStore(StoreConformance):
     levels = LEVELS[:1]
 
     @pytest.fixture
@@ -43,7 +42,7 @@ class TestFileStoreWithSmallSegments(StoreConformance):
 
     @pytest.fixture
     def new_store(self, tmp_path) -> NewStore:
-        return lambda: FileStore(tmp_path / "store", segment_bytes=4096, sync_interval_s=0.01)
+        return lambda: FileStore(tmp_path / "store", segment_bytes=4096, journal_bytes=2048, sync_interval_s=0.01)
 
 
 async def test_ids_of_any_text_put_nothing_outside_the_root_and_no_two_in_one_place(tmp_path):

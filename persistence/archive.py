@@ -1,0 +1,252 @@
+"""The archive: single records of a session, found by the frames that they add, wherever they lie.
+
+Sealed journal files have an index, and the catalog says which of them holds a frame. In the newest journal file and in
+the log the records are looked for by their ids, which rise. What is not yet written comes from memory. A cut may move
+records while somebody reads off the loop: then it is read again.
+"""
+
+from __future__ import annotations
+
+from array import array
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .errors import JournalCorrupt, SessionTombstoned, StoreClosed, StoreCorrupt
+from .frame_index import MAX_FRAME, frames_in
+from .journal import Part, open_journal, read_journal
+from .journal_index import read_index
+from .line_search import Bytes, InFile, InLog, find
+from .names import journal_path
+from .record import Record, decode_records, verify
+from .segment import read_spans
+from .session_log import Extent, SessionLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .catalog import Catalog
+    from .catalog_files import FileRow
+    from .disk_thread import DiskThread
+    from .journal_index import FrameIndex
+    from .places import Finder, InSegment
+    from .storage import Disk
+
+_HEADER_BYTES: Final = 16 * 1024
+
+
+class Archivist(NamedTuple):
+    """What archives need of an open store. `find_log(session)`: what is known of a session that is in use."""
+
+    disk: Disk
+    journals: str
+    catalog: Catalog
+    finder: Finder
+    thread: DiskThread
+    find_log: Callable[[str], SessionLog | None]
+    is_open: Callable[[], bool]
+
+
+class _Kept:
+    """What an archive remembers from one time to the next. Read and replaced as a whole, since two threads may."""
+
+    def __init__(self) -> None:
+        self.row: FileRow | None = None
+        self.index: FrameIndex | None = None
+        """Of the file of `row`."""
+        self.number = 0
+        self.border = 0
+        """The highest frame in the files before that number."""
+        self.proven: object = None
+        """What was found sound as a whole."""
+
+
+class _View(NamedTuple):
+    """Where records were at one moment."""
+
+    log: SessionLog | None
+    """None: the session is not in use, and whole in its journal."""
+    extent: Extent | None
+    segments: list[InSegment]
+    memory: list[bytes] | None
+    """Lines of what was not written; None: there were some, and nobody asked for them."""
+
+
+class FileArchive:
+    """See `Archive`. One index of a sealed file is kept: who goes through old frames goes from one to the next."""
+
+    def __init__(self, archivist: Archivist, session: str, birth: str) -> None:
+        """Of one birth of a session."""
+        self._has = archivist
+        self._session = session
+        self._birth = birth
+        self._kept = _Kept()
+
+    def read(self, ids: Iterable[int]) -> list[Record]:
+        """See `Archive.read`."""
+        wanted, memory = _sorted(ids), False
+        while True:
+            view = self._view(memory=memory)
+            try:
+                lines = self._read(wanted, view)
+            except (FileNotFoundError, StoreCorrupt):
+                if self._is_final(view):
+                    raise
+                continue
+            if view.memory is not None or not _without(wanted, lines):
+                return decode_records(b"".join(lines))
+            memory = True
+
+    async def fetch(self, ids: Iterable[int]) -> list[Record]:
+        """See `Archive.fetch`."""
+        wanted, memory = _sorted(ids), False
+        while True:
+            view = self._view(memory=memory)
+            try:
+                lines = await self._has.thread.run(partial(self._read, wanted, view))
+            except (FileNotFoundError, StoreCorrupt):
+                if self._is_final(view):
+                    raise
+                continue
+            if view.memory is not None or not _without(wanted, lines):
+                self._view(memory=False)  # the session may have been deleted meanwhile
+                return decode_records(b"".join(lines))
+            memory = True
+
+    # --- where --------------------------------------------------------------------------------------------------------
+
+    def _view(self, *, memory: bool) -> _View:
+        if not self._has.is_open():
+            raise StoreClosed("the store was closed: open it, and load the session again")
+        log = self._has.find_log(self._session)
+        if log is not None:
+            if log.birth != self._birth or log.dead or log.dying:
+                raise SessionTombstoned(self._session)
+            complete = memory or log.written_seq == log.appended_seq
+            places = self._has.finder.places(log, memory=memory)
+            return _View(log, places.extent, places.log, places.memory if complete else None)
+        row = self._has.catalog.get(self._session)
+        if row is None and self._birth not in self._has.catalog.dead_births(self._session):
+            return _View(None, None, [], [])
+        if row is None or row.birth != self._birth:
+            raise SessionTombstoned(self._session)
+        return _View(None, Extent(row.journal, row.bytes, row.seq, row.sum, row.crc), [], [])
+
+    def _is_final(self, view: _View) -> bool:
+        """Whether what failed would fail again: nothing was moved since, and nothing was remembered from before."""
+        used, self._kept = self._kept, _Kept()
+        now = self._view(memory=False)
+        same = now.extent is view.extent if now.log is not None else now.extent == view.extent
+        return now.log is view.log and same and not used.row
+
+    def _path(self, number: int) -> str:
+        return f"{self._has.journals}/{journal_path(self._session, number)}"
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def _read(self, wanted: list[int], view: _View) -> list[bytes]:
+        """Lines of what is written, and of what the view has in memory. Blocks."""
+        kept, extent = self._kept, view.extent
+        lines: list[bytes] = []
+        if extent is not None and wanted:
+            border = self._border(kept, extent)
+            lines = self._in_sealed(kept, [frame for frame in wanted if frame <= border], extent)
+            newer = [frame for frame in wanted if frame > border]
+            lines += self._in_newest(newer, extent) if newer else []
+        left = _without(wanted, lines)
+        for place in view.segments:
+            if left:
+                found = self._in_segment(left, place)
+                lines += found
+                left = _without(left, found)
+        if left and view.memory:
+            found = [line for line in view.memory if not set(left).isdisjoint(frames_in(line))]
+            lines += found
+            left = _without(left, found)
+        if left and view.memory is not None:
+            self._prove(kept, view)
+        return lines
+
+    def _border(self, kept: _Kept, extent: Extent) -> int:
+        """The highest frame in a sealed file."""
+        if kept.number != extent.number:
+            kept.number, kept.border = extent.number, self._has.catalog.files.newest_frame(self._session, self._birth)
+        return kept.border
+
+    def _prove(self, kept: _Kept, view: _View) -> None:
+        """A frame is nowhere: make sure that it does not stand in what is damaged. Raises `StoreCorrupt`."""
+        key = view.extent, sum(len(place.spans) for place in view.segments)
+        if key == kept.proven:
+            return
+        owner = SessionLog(self._session, self._birth)
+        for row in self._has.catalog.files.without_index(self._session, self._birth):
+            read_journal(self._has.disk, self._path(row.number), owner, Part.of(row))
+            raise JournalCorrupt(self._path(row.number), 0, row.first_seq, "it was damaged when it was sealed")
+        if view.extent is not None:
+            read_journal(self._has.disk, self._path(view.extent.number), owner, Part.of(view.extent))
+        for place in view.segments:
+            place.lines(self._has.disk, self._session)
+        kept.proven = key
+
+    def _in_newest(self, wanted: list[int], extent: Extent) -> list[bytes]:
+        part, path = Part.of(extent), self._path(extent.number)
+        file = open_journal(self._has.disk, path, part)
+        try:
+            start = file.read(0, min(_HEADER_BYTES, part.end)).find(b"\n") + 1
+            return find(InFile(file, path, start, part.end), wanted)
+        finally:
+            file.close()
+
+    def _in_segment(self, wanted: list[int], place: InSegment) -> list[bytes]:
+        if place.data is not None:
+            return find(InLog(Bytes(place.data), place), wanted)
+        file = self._has.disk.open(place.segment.path)
+        try:
+            return find(InLog(file, place), wanted)
+        finally:
+            file.close()
+
+    # --- sealed files -------------------------------------------------------------------------------------------------
+
+    def _in_sealed(self, kept: _Kept, wanted: list[int], extent: Extent) -> list[bytes]:
+        lines: list[bytes] = []
+        while wanted:
+            row = self._row_of(kept, wanted[0])
+            if row is None or row.number >= extent.number:
+                wanted = wanted[1:]
+                continue
+            inside = [frame for frame in wanted if frame <= row.last_frame]
+            lines += self._in_file(kept, inside, row)
+            wanted = wanted[len(inside) :]
+        return lines
+
+    def _row_of(self, kept: _Kept, frame: int) -> FileRow | None:
+        if kept.row is not None and kept.row.first_frame <= frame <= kept.row.last_frame:
+            return kept.row
+        return self._has.catalog.files.with_frame(self._session, self._birth, frame)
+
+    def _in_file(self, kept: _Kept, wanted: list[int], row: FileRow) -> list[bytes]:
+        path = self._path(row.number)
+        file = open_journal(self._has.disk, path, Part.of(row))
+        try:
+            if kept.index is None or kept.row != row:
+                kept.row, kept.index = row, read_index(file.read, path, row)
+            index = kept.index
+            places = sorted({place for frame in wanted if (place := index.place(frame)) is not None})
+            spans = array("Q", [border for offset, length in places for border in (offset, offset + length)])
+            found = read_spans(file.read, spans)
+        finally:
+            file.close()
+        for line, (offset, _) in zip(found, places, strict=True):
+            if not verify(line):
+                raise JournalCorrupt(path, offset, 0, "a line fails its check")
+        return found
+
+
+def _sorted(ids: Iterable[int]) -> list[int]:
+    return sorted({frame for frame in ids if 0 < frame <= MAX_FRAME})
+
+
+def _without(wanted: list[int], lines: list[bytes]) -> list[int]:
+    """The frames that none of the lines adds."""
+    found = {frame for line in lines for frame in frames_in(line)}
+    return [frame for frame in wanted if frame not in found]
