@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-TOOLS = ("mount", "umount", "mkfs.ext4", "e2fsck")
+TOOLS = ("mount", "umount", "mkfs.ext4", "e2fsck", "losetup")
 
 
 def run(*command: object) -> None:
@@ -72,7 +72,20 @@ def _mounted(folder: Path) -> Iterator[None]:
 def make_ext4(image: Path, size_bytes: int, *features: str) -> None:
     with image.open("wb") as file:
         file.truncate(size_bytes)
-    run("mkfs.ext4", "-q", "-F", "-m", "0", *(("-O", ",".join(features)) if features else ()), image)
+    run("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", *(("-O", ",".join(features)) if features else ()), image)
+
+
+def write_single_pages(image: Path) -> None:
+    """Have the loop device of a mounted image write one page at a time.
+
+    It takes a write that was cut short for a whole one: a page alone is written or fails.
+    """
+    found = subprocess.run(["losetup", "-j", str(image)], capture_output=True, text=True, check=True, timeout=60)
+    device = found.stdout.partition(":")[0].rpartition("/")[2]
+    try:
+        Path(f"/sys/block/{device}/queue/max_sectors_kb").write_text("4", encoding="ascii")
+    except OSError as error:
+        pytest.skip(f"the loop device cannot be told to write single pages: {error}")
 
 
 def fill(path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from session_actor import FileStore, NotDurable, SessionActorError, SessionService, StoreDegraded, StoreUnusable
 from session_actor.persistence import PersistenceError
 
-from .mounts import ext4, fill, make_ext4, need_mounts, run, tmpfs
+from .mounts import ext4, fill, make_ext4, need_mounts, run, tmpfs, write_single_pages
 
 MB = 1 << 20
 SEGMENT_BYTES = 128 * 1024
@@ -170,6 +170,7 @@ async def test_a_disk_whose_syncs_fail_and_then_say_ok_over_lost_pages_makes_no_
     with tmpfs(tmp_path / "below", 24 * MB) as below:
         make_ext4(below / "image", 20 * MB, "^has_journal")
         with ext4(below / "image", tmp_path / "disk") as disk:
+            write_single_pages(below / "image")
             told: set[str] = set()
             store = FileStore(disk / "store", segment_bytes=SEGMENT_BYTES, on_event=lambda event: told.add(event.name))
             async with SessionService.open(store, durability="synced", close_timeout_s=5) as service:
