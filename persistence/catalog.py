@@ -21,9 +21,10 @@ from zlib import crc32
 
 import msgspec
 
-from .catalog_files import SCHEMA, CatalogFiles, forget_birth, put
+from .catalog_files import SCHEMA, CatalogFiles, check_fields, forget_birth, put
 from .errors import CatalogCorrupt, StoreClosed, StoreVersionTooNew
 from .names import id_bytes
+from .segment_file import NOT_REGULAR
 from .storage import OsDisk
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ _SCHEMA: Final = (
 _TABLES: Final = ("journals", "tombstones", "numbers")
 _COLUMNS: Final = "session, birth, created_us, journal, bytes, seq, sum, crc, row_sum"
 _FIRST_LIVE: Final = "first_live_segment"
+_KINDS: Final = (bytes, str, -(1 << 60), 1, 0, 0, str, 0)
+_SEGMENTS_MAX: Final = 10**11
 _DISK_ERRORS: Final = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
     sqlite3.SQLITE_IOERR: errno.EIO,
@@ -145,7 +148,9 @@ class Catalog:
             found = connection.execute(query, (_FIRST_LIVE,)).fetchone()
             if found is None or found[2] != _row_sum(found[0], found[1]):
                 raise CatalogCorrupt(str(self._path), f"its {_FIRST_LIVE} is missing or fails its sum")
-            return int(found[1])
+            if type(found[1]) is not int or not 1 <= found[1] < _SEGMENTS_MAX:
+                raise CatalogCorrupt(str(self._path), f"its {_FIRST_LIVE} is no number of a segment")
+            return found[1]
 
     def dead_births(self, session: str) -> frozenset[str]:
         """The births of `session` that were deleted."""
@@ -204,7 +209,7 @@ class Catalog:
         except FileNotFoundError:
             raise CatalogCorrupt(str(self._path), "it is missing") from None
         except OSError as error:
-            if error.errno != errno.EINVAL:
+            if error.errno not in NOT_REGULAR:
                 raise
             raise CatalogCorrupt(str(self._path), "it is not a plain file") from error
 
@@ -258,6 +263,7 @@ class Catalog:
         stored: _Stored = tuple(fields)  # type: ignore[assignment]
         if _row_sum(*stored) != row_sum:
             raise CatalogCorrupt(str(self._path), "a row fails its sum")
+        check_fields(str(self._path), stored, _KINDS)
         return CatalogRow(stored[0].decode("utf-8", "surrogatepass"), *stored[1:])
 
     def _dead(self, session: bytes, birth: str, row_sum: int) -> str:

@@ -18,7 +18,7 @@ from .names import id_bytes
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     Connected = Callable[[], AbstractContextManager[sqlite3.Connection]]
@@ -38,6 +38,10 @@ SCHEMA: Final = (
 )
 NO_INDEX: Final = -1
 """`last_frame` of a file whose frames are not known, because it was damaged when it was sealed."""
+_KINDS: Final = (bytes, str, 1, 0, 0, 0, NO_INDEX, 0, 0, str, 0, 0)
+_BASE_KINDS: Final = (bytes, str, 0, str)
+_NUMBER_MAX: Final = 1 << 55
+"""No number of a row is larger: 36 PB, or a time in the year 3111."""
 _COLUMNS: Final = (
     "session, birth, number, first_seq, last_seq, first_frame, last_frame, bytes, index_offset, sum, crc, dropped"
 )
@@ -123,7 +127,8 @@ class CatalogFiles:
             return RecordRef()
         if _row_sum(*found[:-1]) != found[-1]:
             raise CatalogCorrupt(self._path, "a base fails its sum")
-        return RecordRef(int(found[2]), str(found[3]))
+        check_fields(self._path, found[:-1], _BASE_KINDS)
+        return RecordRef(found[2], found[3])
 
     def drop(
         self, session: str, birth: str, rows: Iterable[FileRow], *, forgotten: Iterable[int], base: RecordRef
@@ -150,6 +155,7 @@ class CatalogFiles:
             for *fields, row_sum in connection.execute("SELECT session, birth, seq, sum, row_sum FROM bases"):
                 if _row_sum(*fields) != row_sum:
                     raise CatalogCorrupt(self._path, "a base fails its sum")
+                check_fields(self._path, fields, _BASE_KINDS)
 
     def _select(self, session: str, birth: str, condition: str, argument: int) -> list[FileRow]:
         query = f"SELECT {_COLUMNS}, row_sum FROM files WHERE session = ? AND birth = ? AND {condition}"  # noqa: S608
@@ -160,7 +166,19 @@ class CatalogFiles:
     def _row(self, found: tuple[Any, ...]) -> FileRow:
         if _row_sum(*found[:-1]) != found[-1]:
             raise CatalogCorrupt(self._path, "a row of a sealed file fails its sum")
+        check_fields(self._path, found[:-1], _KINDS)
         return FileRow(found[0].decode("utf-8", "surrogatepass"), *found[1:-2])
+
+
+def check_fields(path: str, fields: Sequence[object], kinds: tuple[type | int, ...]) -> None:
+    """What a sum cannot say: that each value of a row can be.
+
+    `kinds`: of each the type; of a number the least that it may be. Raises `CatalogCorrupt`.
+    """
+    for field, kind in zip(fields, kinds, strict=True):
+        good = type(field) is kind or (type(field) is int and type(kind) is int and kind <= field < _NUMBER_MAX)
+        if not good:
+            raise CatalogCorrupt(path, "a row holds a value that cannot be")
 
 
 def put(connection: sqlite3.Connection, row: FileRow, *, dropped: bool = False) -> None:

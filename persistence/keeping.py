@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .storage import Disk, DiskFile
 
 PIECE_BYTES: Final = 1024 * 1024
+_ZEROS: Final = bytes(PIECE_BYTES)
 
 
 class Aside:
@@ -25,6 +26,7 @@ class Aside:
 
         A copy of that name and size is taken for this one. What is no plain file is moved instead.
         """
+        name = name.replace("/", "_")
         try:
             source = self._disk.open(path)
         except FileNotFoundError:
@@ -44,6 +46,7 @@ class Aside:
 
     def move(self, path: str, name: str) -> str | None:
         """Keep what is at `path` as `name`; something else of that name is not overwritten. None: there is nothing."""
+        name = name.replace("/", "_")
         self._make()
         taken = set(self._disk.list(self.folder))
         number, free = 1, name
@@ -85,7 +88,7 @@ class Aside:
         try:
             file.truncate(0)
             while piece := source.read(position, PIECE_BYTES):
-                if piece.strip(b"\0"):  # holes stay holes
+                if piece != _ZEROS[: len(piece)]:  # holes stay holes
                     file.write(piece, position)
                 position += len(piece)
             file.truncate(position)

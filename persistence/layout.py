@@ -90,7 +90,7 @@ class Layout:
                 raise StoreCorrupt(self.format, "it is missing, though the store holds records") from None
             return False
         except OSError as error:
-            if error.errno in {errno.ELOOP, errno.EINVAL, errno.ENXIO}:
+            if error.errno in {errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR}:
                 raise StoreCorrupt(self.format, "it is not a regular file") from error
             raise
         try:

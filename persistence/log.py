@@ -21,7 +21,7 @@ from .segment import Segment
 if TYPE_CHECKING:
     from .storage import Disk, DiskFile
 
-SEGMENT_NAME: Final = re.compile(r"([0-9]{1,12})\.ndjson")
+SEGMENT_NAME: Final = re.compile(r"([0-9]{1,11})\.ndjson")
 SPARE_NAME: Final = "spare"
 RESERVE_NAME: Final = "reserve"
 TAKEOVER_NAME: Final = "takeover"

@@ -55,12 +55,12 @@ class LogCheck:
             findings.note("torn", survey.path(number), what, todo, offset=offset)
         for number, damage in list(survey.damage):
             self._tell(number, damage)
-        told = len(survey.damage)
         self.dead = survey.dead()
         for logged in survey.records():
             self._follow(logged, link_of)
-        for number, damage in survey.damage[told:]:
-            self._tell(number, damage)
+        for number, damage in survey.odd:
+            if damage.owners is None or not all(self._is_dead(owner, link_of) for owner in damage.owners):
+                self._tell(number, damage)
         findings.size_bytes += survey.size_bytes
 
     def _tell(self, number: int, damage: Damage) -> None:
@@ -72,6 +72,9 @@ class LogCheck:
             self._findings.damage("log", damage.path, why, _SALVAGE, offset=damage.offset)
         for session in sessions:
             self._findings.damage("log", damage.path, why, _SALVAGE, offset=damage.offset, session=session)
+
+    def _is_dead(self, owner: Owner, link_of: Callable[[Owner], Link | None]) -> bool:
+        return owner in self.dead or link_of(owner) is None
 
     def _follow(self, logged: Logged, link_of: Callable[[Owner], Link | None]) -> None:
         owner, record = logged.owner, logged.record

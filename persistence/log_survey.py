@@ -58,6 +58,8 @@ class LogSurvey:
         self.kept: list[SegmentScan] = []
         """Those that count, oldest first, without their bytes."""
         self.damage: list[tuple[int, Damage]] = []
+        self.odd: list[tuple[int, Damage]] = []
+        """After `records`: lines whose sums fit, but which name no session or hold no record."""
         self.torn: list[tuple[int, int, int]] = []
         """Torn ends: number of the segment, offset, length."""
         self.numbers: list[int] = []
@@ -136,7 +138,7 @@ class LogSurvey:
     # --- whose records ------------------------------------------------------------------------------------------------
 
     def records(self) -> Iterator[Logged]:
-        """Every record that counts, in the order of the log. Records that cannot be decoded become damage."""
+        """Every record that counts, in the order of the log; sound lines without a record go to `odd`."""
         for scan in self.kept:
             number = number_of(scan.path)
             data = self._bytes(number)
@@ -147,14 +149,15 @@ class LogSurvey:
                 for index in range(0, len(spans), 2)
             ]
             for begin, end, key in sorted(places):
-                owner, line = owners[key], data[begin:end] + b"\n"
+                owner = named = owners[key]
+                line = data[begin:end] + b"\n"
                 try:
                     record = decode_record(line)
                 except LineDamaged:
                     owner = None
                     record = None
                 if owner is None or record is None:
-                    self.damage.append((number, Damage(scan.path, begin, None)))
+                    self.odd.append((number, Damage(scan.path, begin, None if named is None else (named,))))
                 else:
                     yield Logged(number, begin, owner, line, record)
 

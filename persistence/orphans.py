@@ -14,7 +14,7 @@ from .snapshot import TEMPORARY
 from .tree import JOURNAL_NAME, SHELF_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from .catalog import Catalog
     from .findings import Findings
@@ -64,8 +64,10 @@ def _judge(  # noqa: PLR0917
         findings.damage("orphan", path, "the catalog does not know it", _ASIDE, session=session)
 
 
-def check_snapshot_files(disk: Disk, folder: str, catalog: Catalog, log: LogCheck, findings: Findings) -> None:
-    """Raises `StoreVersionTooNew`, OSError."""
+def check_snapshot_files(  # noqa: PLR0917
+    disk: Disk, folder: str, catalog: Catalog, log: LogCheck, findings: Findings, told: Container[str]
+) -> None:
+    """`told`: paths of damaged ones that were told already. Raises `StoreVersionTooNew`, OSError."""
     for path in _files(disk, folder):
         whole = f"{folder}/{path}"
         if path.endswith(TEMPORARY):
@@ -74,7 +76,8 @@ def check_snapshot_files(disk: Disk, folder: str, catalog: Catalog, log: LogChec
         try:
             owner = _owner_of(disk, whole)
         except LineDamaged as error:
-            findings.damage("snapshot", whole, str(error), _ASIDE)
+            if whole not in told:
+                findings.damage("snapshot", whole, str(error), _ASIDE)
             continue
         row = catalog.get(owner[0])
         if owner not in log.links and (row is None or row.birth != owner[1]):

@@ -51,7 +51,7 @@ class Recovered:
         self.damage: Found = []
         """All damage."""
         self.last_lines: dict[SessionLog, tuple[int, int]] = {}
-        """When there is damage: segment and offset of each session's newest record in the log."""
+        """Segment and offset of each session's newest record in the log."""
 
 
 class LogRecovery:
@@ -95,7 +95,7 @@ class LogRecovery:
         await self._set_aside(kept, [scan for scan in scans if scan not in kept])
         if kept and not kept[-1].is_settled:
             for index, scan in enumerate(kept):
-                if not is_proven(kept, index):
+                if scan.end and not is_proven(kept, index):
                     await self._thread.run(partial(self._make_durable, scan))
             await self._thread.run(lambda: self._disk.sync_dir(self._log.folder))
         for scan in kept:
@@ -106,6 +106,9 @@ class LogRecovery:
         if kept:
             self._log.tail = SegmentRef(number_of(kept[-1].path), kept[-1].end)
         await self._blame()
+        damaged = {number for number, _ in self._damage}
+        for segment in self._log.sealed:
+            segment.damaged = segment.number in damaged
         self._found.damage, self._found.last_lines = self._damage, self._last_line
         self._found.logs = self._newest_births()
         return self._found
@@ -191,19 +194,16 @@ class LogRecovery:
         continues = scan.header.continues if scan.header else None
         segment = Segment(number_of(scan.path), scan.path, None, continues, (header, ""))
         segment.end = segment.written = segment.synced = scan.end
-        segment.damaged = any(number == segment.number for number, _ in self._damage)
         data = scan.data
         for count, (owner, places) in enumerate(scan.spans.items(), 1):
             log = self._meet(owner)
             if log is None:
                 self._damage.append((segment.number, Damage(scan.path, places[0], None)))
-                segment.damaged = True
                 continue
             segment.spans[log] = places
             self._oldest.setdefault(log, data[places[0] : places[1]])
             self._newest[log] = data[places[-2] : places[-1]]
-            if self._damage:
-                self._last_line[log] = segment.number, places[-2]
+            self._last_line[log] = segment.number, places[-2]
             if count % _TURN_SESSIONS == 0:
                 await asyncio.sleep(0)
         for owner, begin, end in scan.marked:
@@ -234,8 +234,9 @@ class LogRecovery:
             try:
                 last = decode_record(newest + b"\n")
                 log.created_us = decode_record(self._oldest[log] + b"\n").at_us
-            except LineDamaged:
-                log.damage = LogCorrupt(self._log.folder, 0, f"a line of {log.session!r} is sound, but holds no record")
+            except LineDamaged:  # the line's sum fits, and what it holds is no record
+                number, begin = self._last_line[log]
+                self._damage.append((number, Damage(self._log.path(number), begin, ((log.session, log.birth),))))
                 continue
             log.appended_seq = log.written_seq = log.synced_seq = last.seq
             log.tail_sum = last.sum.encode()

@@ -121,6 +121,7 @@ class SegmentScan:
     def steps(self, limit: int) -> Iterator[None]:
         """Read up to offset `limit`, a piece at a time."""
         position, size = self._start, min(self.size, limit)
+        self.gaps = [gap for gap in self.gaps if gap.start < limit]  # a lost header, if the next took over at 0
         previous = None if self.header is None else self.data[self._start - 11 : self._start - 3]
         while position < size:
             run = self._read_run(position, size, previous)

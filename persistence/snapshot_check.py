@@ -26,6 +26,8 @@ class SnapshotCheck:
         self._disk = disk
         self._folder = folder
         self._findings = findings
+        self.told: set[str] = set()
+        """Paths of the damaged ones."""
 
     def wanted(self, owner: Owner) -> frozenset[int]:
         """The records after which the snapshots of a birth were taken. Raises `StoreVersionTooNew`, OSError."""
@@ -40,6 +42,8 @@ class SnapshotCheck:
         that was not found is not there.
         """
         slots = look(self._disk, self._folder, *owner)
+        for path in slots.damaged:
+            self._damage(path, owner, "it cannot be read", None)
         for slot in slots.good:
             try:
                 snapshot = read_slot(self._disk, slot, *owner)
@@ -53,5 +57,6 @@ class SnapshotCheck:
             elif found is not None and found != snapshot.sum:
                 self._damage(slot.path, owner, f"it was taken after another record {slot.seq}", slot.seq)
 
-    def _damage(self, path: str, owner: Owner, what: str, seq: int) -> None:
+    def _damage(self, path: str, owner: Owner, what: str, seq: int | None) -> None:
+        self.told.add(path)
         self._findings.damage("snapshot", path, what, _TODO, session=owner[0], seq=seq)

@@ -65,7 +65,8 @@ def check_tree(layout: Layout, findings: Findings) -> None:
 def _check_folder(path: str, name: str, findings: Findings) -> None:
     if name in {"log", "aside"}:
         for entry in _entries(path):
-            _is_file(entry, findings)
+            if name == "log" or entry.is_file(follow_symlinks=False):  # what is aside may be anything
+                _is_file(entry, findings)
         return
     for shelf in _entries(path):
         if SHELF_NAME.fullmatch(shelf.name) is None:

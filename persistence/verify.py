@@ -76,7 +76,7 @@ class _Check:
             log.run(lambda owner: _newest(catalog, owner))
             self._check_sessions(catalog, log)
             check_journal_files(self._disk, layout.journals, catalog, log, self._expected, findings)
-            check_snapshot_files(self._disk, layout.snapshots, catalog, log, findings)
+            check_snapshot_files(self._disk, layout.snapshots, catalog, log, findings, self._snapshots.told)
         finally:
             catalog.close()
 

@@ -12,7 +12,6 @@ from session_actor.persistence.verify import check
 
 from .conftest import reopened, seen
 
-
 LOST = [b"question 0", b"question 4", b"newest", b'"here"', b'"new_branch":"idea"', b'"who":"me"']
 """What a record says that is damaged: frames, a checkpoint, a branch, the first record of all."""
 
