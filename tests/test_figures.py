@@ -46,6 +46,7 @@ def test_the_defaults_of_a_service_are_what_was_decided():
     assert defaults(SessionService.open) == {
         "durability": "async",
         "retention": "all",  # nothing is dropped unless somebody says so
+        "recovery": "strict",  # and nothing that is lost is passed over
         "lock_timeout_s": 0.0,  # a second process is told at once
         "idle_timeout_s": 900.0,
         "max_live": None,
