@@ -26,6 +26,7 @@ from .errors import (
     StoreLocked,
 )
 from .events import Events, OnEvent
+from .frame_index import Runs
 from .listing import list_sessions
 from .names import check_session_id, new_birth
 from .recovery import Recovered
@@ -172,6 +173,7 @@ class FileStore:
                 with contextlib.suppress(PersistenceError, OSError):
                     await asyncio.shield(task)
             await self._flush(engine, "synced", engine.backlog.appended_position)
+            await engine.tidy()
             with contextlib.suppress(OSError):
                 await engine.settle()
         finally:
@@ -291,10 +293,10 @@ class FileStore:
         engine, log = self._opened(), self._held(lease)
         return FileArchive(engine.archivist, log.session, log.birth)
 
-    async def prune(self, lease: Lease, dropped: Sequence[tuple[int, int]]) -> Pruned:  # noqa: ARG002
+    async def prune(self, lease: Lease, dropped: Sequence[tuple[int, int]]) -> Pruned:
         """See `Store.prune`."""
-        self._held(lease)
-        return Pruned()
+        engine, log = self._opened(), self._held(lease)
+        return await asyncio.shield(asyncio.ensure_future(engine.pruner.prune(log, Runs(dropped))))
 
     def release(self, lease: Lease) -> None:
         """See `Store.release`."""
@@ -310,6 +312,7 @@ class FileStore:
             self._forget_idle([log])
             return
         log.dying = True
+        engine.cutter.unforgotten.add((log.session, log.birth))  # the catalog has it until the tombstone is synced
         log.appended_seq += 1
         tombstone = (log, log.appended_seq, time.time_ns() // 1000, TOMBSTONE, b"{}", TOMBSTONE_BYTES)
         position = engine.backlog.append(tombstone)
@@ -469,6 +472,7 @@ class FileStore:
             last_error_at_us=engine.trouble.last_error_at_us,
             degraded_since_us=engine.trouble.since_us,
             last_cut_us=engine.cutter.last_cut_us,
+            last_snapshot_us=engine.snapshotter.last_us,
             live_segments=len(engine.log.sealed) + (engine.log.current is not None),
         )
 
@@ -492,6 +496,8 @@ class FileStore:
         """Keep nothing in memory of sessions that nobody holds and that are whole in their journals."""
         for log in logs:
             in_journal = log.extent is not None and log.extent.seq == log.appended_seq
+            if self._engine is not None and self._engine.snapshotter.waits(log):
+                continue
             if log.lease is None and (log.dead or in_journal or not log.appended_seq):
                 self._recovered.proven_whole.discard(log)
                 if self._logs.get(log.session) is log:

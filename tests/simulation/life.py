@@ -119,10 +119,11 @@ class Life:
 
     async def end(self) -> None:
         """Close, whatever state the store and its disk are in."""
-        self.closing = True
+        was_open, self.closing = self.store._engine is not None, True
         try:
             await self.store.close()
-            self.model.synced = self.model.written = len(self.model.entries)
+            if was_open:
+                self.model.synced = self.model.written = len(self.model.entries)
         except (NotDurable, OSError):
             if not (self.disk.faults or self.disk.dead):
                 raise
