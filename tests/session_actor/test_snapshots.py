@@ -11,6 +11,7 @@ from session_actor.cold import Shelf
 from session_actor.commands import AddAssistant, AddUser, Checkpoint, Configure, Fork, Goto, Pop, Push
 from session_actor.events import Ended, Gap, Source
 from session_actor.losses import replay
+from session_actor.prune import Save
 from session_actor.service_errors import SessionCrashed, SessionDeleted
 from session_actor.snapshots import SnapshotUnusable, may_be_saved, snapshot_of, state_from
 from session_actor.state import State
@@ -146,7 +147,9 @@ async def filled(service: SessionService, frames: int = 100):
 
 
 async def rested(service: SessionService, session) -> None:
-    """Unload the session."""
+    """Unload the session, when its snapshot is durable."""
+    seq = await session.send(Save())
+    await service._store.saved(session._cell.lease, seq)
     ref = session.ref
     (await service.session("other", create=True)) if service.health().live == 1 else None
     await until(lambda: ref.phase == "ended")
