@@ -298,9 +298,10 @@ def _check_branch(state: State, name: str) -> None:
 
 def _existing(state: State, frame_id: int) -> Frame | None:
     """A frame that must be there; None for a cold one."""
-    if not state.table.has(frame_id):
+    frame = state.table.slot(frame_id)
+    if frame is None and not state.table.is_cold(frame_id):
         raise _Misfit(f"there is no frame {frame_id}")
-    return state.table.slot(frame_id)
+    return frame
 
 
 _APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int, Any], object]]] = {

@@ -104,14 +104,15 @@ def goto(state: State, command: Goto, _head: int | None) -> Decision:
     """The session's head goes to a branch (and is attached) or to a frame or checkpoint (and is not)."""
     if command.on is not None:
         raise InvalidArgument("goto", "is for the session; a handle of one branch stays on it (fork makes another)")
-    target, branch = command.target, None
+    target = command.target
     if type(target) is not int:
         if type(target) is not str and is_a(target, str):
             target = plain_str(target)
         if type(target) is str and target in state.branches:
-            branch = target
+            head = state.branches[target]
+            return Moved(head, target), SMALL, _at(state, head)
     frame = frame_of(state, target)
-    return Moved(None if frame is None else frame.id, branch), SMALL, frame
+    return Moved(None if frame is None else frame.id), SMALL, frame
 
 
 def checkpoint(state: State, command: Checkpoint, head: int | None) -> Decision:
@@ -157,8 +158,9 @@ def frame_of(state: State, target: object) -> Frame | None:
     Raises `FrameUnknown`, `NameUnknown`, `InvalidArgument`.
     """
     if type(target) is int:
-        frame = state.table.get(target)
-        if frame is None:
+        slots = state.table.frames
+        frame = slots[target] if 0 < target < len(slots) else None  # as `get` does, which costs a call
+        if frame is None and (frame := state.table.get(target)) is None:
             raise FrameUnknown(target)
         return frame
     if is_a(target, str):
@@ -178,7 +180,7 @@ def frame_of(state: State, target: object) -> Frame | None:
 
 def _at(state: State, head: int | None) -> Frame | None:
     """The frame of a head, read if it is cold; None for that of the empty stack."""
-    return None if head is None else state.table.get(head)
+    return None if head is None else state.table.frames[head] or state.table.get(head)
 
 
 def _same(ours: Frame, given: Frame) -> bool:

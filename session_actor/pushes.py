@@ -25,29 +25,26 @@ if TYPE_CHECKING:
     from .state import State
 
 
-def push(state: State, command: Push, head: int | None) -> Decision:
-    """A frame on top of the head."""
-    if state.attached is None:
-        return _given(state, command, head, command.on, _branch_when_detached(state, command.on))
-    return _given(state, command, head, command.on)
-
-
-def _given(  # noqa: PLR0917 - by place, because this is the hot path
+def push(  # noqa: PLR0917 - by place, because this is the hot path
     state: State,
     command: Push | Fork,
     parent: int | None,
-    branch: str | None = None,
     new_branch: str | None = None,
     attach: bool = True,  # noqa: FBT001, FBT002 - the same
     forked_from: int | None = None,
 ) -> Decision:
-    """What push and fork have in common. What is plainly right is not checked by a call: this is the hot path."""
+    """A frame on top of the head, or of any frame on a new branch. What is plainly right is not checked by a call."""
     user_input, assistant_output, turns = command.user_input, command.assistant_output, command.turns
     assumptions, decisions, pinned = command.assumptions, command.decisions, command.pinned
     if type(user_input) is not str:
         user_input = checked(content.text, user_input, "user_input")
     if type(assistant_output) is not str:
         assistant_output = checked(content.text, assistant_output, "assistant_output")
+    branch = None
+    if new_branch is None:
+        branch = command.on
+        if state.attached is None:
+            new_branch = _branch_when_detached(state, branch)
     frame_id = state.next_id
     event = Pushed(
         frame_id,
@@ -66,7 +63,14 @@ def _given(  # noqa: PLR0917 - by place, because this is the hot path
         (),
         None if frame_id & BLOCK and parent == frame_id - 1 else _place(state, parent),
     )
-    weight = weight_of(event)
+    if turns is None:  # as `weight_of`, without its call
+        weight = SMALL + len(event.user_input) + len(event.assistant_output)
+        for text in event.assumptions:
+            weight += len(text)
+        for text in event.decisions:
+            weight += len(text)
+    else:
+        weight = weight_of(event)
     if weight > SURELY_FITS:
         check_size(event)
     return event, weight, None
@@ -151,7 +155,7 @@ def fork(state: State, command: Fork, head: int | None) -> Decision:
     if not _pushes(command):
         return Branched(name or branch_name(source, state.branches, state.checkpoints), source, attach), SMALL, frame
     name = name or branch_name(state.next_id, state.branches, state.checkpoints)
-    return _given(state, command, source, None, name, attach, source)
+    return push(state, command, source, name, attach, source)
 
 
 def _pushes(command: Fork) -> bool:
