@@ -16,6 +16,7 @@ from .gap import Link
 from .header import RecordRef
 from .journal_index import IndexBuilder
 from .journal_walk import Good, Index, Walk
+from .mending import time_of
 from .names import journal_path
 from .tree import JOURNAL_NAME
 
@@ -81,7 +82,7 @@ def _sessions(disk: Disk, layout: Layout, known: Known) -> Iterator[Rebuilt]:
         for stem, numbers in stems.items():
             births = _births(disk, layout.journals, stem, sorted(numbers), known)
             if births:
-                yield max(births, key=lambda rebuilt: (rebuilt.created_us, rebuilt.row.journal))
+                yield max(births, key=lambda rebuilt: (rebuilt.created_us, rebuilt.row.seq, -rebuilt.row.journal))
 
 
 def _births(disk: Disk, folder: str, stem: str, numbers: list[int], known: Known) -> list[Rebuilt]:
@@ -110,12 +111,11 @@ class _Files:
         """None when there is no record."""
         link = Link()
         mine = [(number, walk) for number, walk in walks if self._may_be_mine(walk, owners)]
-        for number, walk in mine:
+        for place, (number, walk) in enumerate(mine):
             begin = link if walk.header is None else Link(walk.header.continues.seq, walk.header.continues.sum)
             if link.seq < begin.seq <= self._covered:
                 self._base = RecordRef(begin.seq, begin.sum)
-            is_last = (number, walk) == mine[-1]
-            link, ended = self._read_file(number, walk, begin, is_last=is_last)
+            link, ended = self._read_file(number, walk, begin, _end_of(number, walk, begin, mine[place + 1 :]))
             if ended:
                 break
         if self._newest is None or not self._newest.seq:
@@ -127,40 +127,59 @@ class _Files:
             return walk.there and len(owners) == 1
         return (walk.header.session, walk.header.birth) == (self._session, self._birth)
 
-    def _read_file(self, number: int, walk: Walk, link: Link, *, is_last: bool) -> tuple[Link, bool]:
-        """Make the row of a file; returns its last record, and whether the log goes on inside it."""
-        index, end, crc, first, ended = IndexBuilder(), walk.begin, 0, link.seq + 1, False
-        index_end = 0
+    def _read_file(self, number: int, walk: Walk, link: Link, after: RecordRef | None) -> tuple[Link, bool]:
+        """Make the row of a file; returns its last record, and whether the log goes on inside it.
+
+        `after`: its last record, says the next file, which shows that it was sealed; None: it is the newest.
+        """
+        index, end, first, index_offset = IndexBuilder(), walk.begin, link.seq + 1, 0
         for item in walk.items():
             if isinstance(item, Index):
-                index_end = item.offset + len(item.line)
+                index_offset = item.offset
             elif isinstance(item, Good):
                 if self._until is not None and item.record.seq >= self._until:
-                    ended = True
+                    after = None
                     break
                 index.add(item.offset, len(item.line), frames_in(item.line))
                 end, link = item.offset + len(item.line), Link.of(item.record)
-                self._created_us = self._created_us or item.record.at_us
-        crc = walk.crc_of(end)
-        if is_last or ended:
+                self._created_us = self._created_us or time_of(item.record)
+        ended = after is None
+        if after is None:
             self._newest = CatalogRow(
-                self._session, self._birth, self._created_us, number, end, link.seq, link.sum, crc
+                self._session, self._birth, self._created_us, number, end, link.seq, link.sum, walk.crc_of(end)
             )
         else:
-            size = index_end or walk.size
-            frames = (index.first_frame, index.last_frame) if index_end else (0, NO_INDEX)
-            self._sealed.append(
-                FileRow(
-                    self._session,
-                    self._birth,
-                    number,
-                    first,
-                    link.seq,
-                    *frames,
-                    size,
-                    end if index_end else size,
-                    link.sum,
-                    walk.crc_of(size),
-                )
-            )
+            self._seal(number, first, after, walk, index, index_offset or end)
         return link, ended
+
+    def _seal(  # noqa: PLR0917 - all that is known of the file
+        self, number: int, first: int, last: RecordRef, walk: Walk, index: IndexBuilder, index_offset: int
+    ) -> None:
+        frames = (index.first_frame, index.last_frame) if index_offset < walk.size else (0, NO_INDEX)
+        self._sealed.append(
+            FileRow(
+                self._session,
+                self._birth,
+                number,
+                first,
+                last.seq,
+                *frames,
+                walk.size,
+                index_offset,
+                last.sum,
+                walk.crc_of(walk.size),
+            )
+        )
+
+
+def _end_of(number: int, walk: Walk, begin: Link, following: list[tuple[int, Walk]]) -> RecordRef | None:
+    """The last record of file `number`, as the next one names it, or by its own lines; None: there is no later one."""
+    if not following:
+        return None
+    header = following[0][1].header
+    if header is not None and following[0][0] == number + 1:
+        return header.continues
+    last = begin
+    for item in walk.items():
+        last = Link.of(item.record) if isinstance(item, Good) else last
+    return RecordRef(last.seq, last.sum)

@@ -37,7 +37,11 @@ class JournalCopy:
         self._buffered = 0
         disk.make_dir(self.path.rpartition("/")[0])
         self._file = disk.open(self.path, create=True)
-        self._file.truncate(0)
+        try:
+            self._file.truncate(0)
+        except BaseException:
+            self._file.close()
+            raise
         header = JournalHeader(session, birth, number, RecordRef(before.seq, before.sum))
         self._put(encode_journal_header(header)[0])
 

@@ -53,8 +53,8 @@ class Mender:
             return []
         if record.kind == GAP or record.seq == self.link.seq + 1:
             self.dropped += record.kind != GAP
-            return self.lose(record.seq, "unfit", _time_of(record))
-        return [*self.lose(record.seq - 1, "missing", _time_of(record)), self._keep(Kept(line, record))]
+            return self.lose(record.seq, "unfit", time_of(record))
+        return [*self.lose(record.seq - 1, "missing", time_of(record)), self._keep(Kept(line, record))]
 
     def lose(self, last: int, why: str, at_us: int | None = None) -> list[Kept]:
         """The records up to `last` are lost, if they did not come; `at_us`: the time to give when there is no other."""
@@ -69,11 +69,11 @@ class Mender:
 
     def _keep(self, kept: Kept) -> Kept:
         self.link = Link.of(kept.record)
-        self._at_us = _time_of(kept.record) or self._at_us
+        self._at_us = time_of(kept.record) or self._at_us
         return kept
 
 
-def _time_of(record: Record) -> int:
+def time_of(record: Record) -> int:
     """When it was made; 0 for a time that cannot be read."""
     try:
         return record.at_us

@@ -129,7 +129,8 @@ def write_lock(layout: Layout) -> Iterator[None]:
     """Hold the lock of a store, to change it. Raises `StoreLocked`, OSError."""
     lock = StoreLock(layout.lock)
     if not lock.try_acquire():
-        raise StoreLocked(layout.root, None)
+        with read_lock(layout):  # says who has it
+            raise StoreLocked(layout.root, None)
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from .gap import Link
 from .header import RecordRef
 from .journal_check import Expected, expected_files
 from .journal_copy import JournalCopy
-from .journal_walk import Good, Walk
+from .journal_walk import Bad, Good, Walk
 from .keeping import Aside
 from .mending import Mender
 from .names import journal_path, new_birth
@@ -69,6 +69,8 @@ class SessionCopy:
         self._disk = disk
         self._aside = Aside(disk, layout.aside)
         self._kept_at: list[str] = []
+        self._spoilt = 0
+        """Places in files that could not be read, even if no record is lost by them."""
         self._folder = layout.journals
         self._catalog = catalog
         self._source = source
@@ -102,12 +104,12 @@ class SessionCopy:
         files = [] if source.row is None else expected_files(self._catalog, source.row)
         number = self._next_number()
         copy: JournalCopy | None = None
-        losses = 0, 0
+        losses = 0, 0, 0
         for place, file in enumerate(files):
             if not mender.ended:
-                losses = len(mender.gaps), mender.dropped
+                losses = len(mender.gaps), mender.dropped, self._spoilt
                 copy = self._copy_file(file, number + place, base, is_last=file is files[-1])
-            if mender.ended or losses != (len(mender.gaps), mender.dropped):
+            if mender.ended or losses != (len(mender.gaps), mender.dropped, self._spoilt):
                 self._keep(f"{self._folder}/{file.path}")
         if copy is None:
             copy = self._new_file(number)
@@ -139,16 +141,18 @@ class SessionCopy:
         """Copy what can be kept of one file into file `number`; sealed unless it is the last one."""
         mender = self._mender
         walk = Walk(self._disk, f"{self._folder}/{file.path}")
-        if file.first_seq is not None and file.first_seq - 1 < base.seq:
+        if file.first_seq is not None and mender.link.seq != file.first_seq - 1 <= base.seq:
             mender.link = _before(walk, file)  # files between were pruned
         elif base.seq and mender.link.seq < base.seq:
             mender.link = Link(base.seq, base.sum)
         copy = self._new_file(number)
         try:
+            self._spoilt += walk.header is None
             if self._is_ours(walk, file):
                 for item in walk.items(file.bytes):
                     if isinstance(item, Good):
                         self._write(copy, mender.take(item.record, item.line))
+                    self._spoilt += isinstance(item, Bad)
             self._write(copy, mender.lose(file.last_seq, "damaged", self._created_us))
             if not is_last and not mender.ended:
                 self._sealed.append(copy.seal())
