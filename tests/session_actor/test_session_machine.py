@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -33,6 +34,8 @@ RESTART_WINDOW_S = 0.001
 """So short that no crash is taken for one in a row."""
 SEGMENT_BYTES = 8 * 1024
 """So small that records are cut into journals meanwhile."""
+JOURNAL_BYTES = 2 * 1024
+"""So small that pruning finds whole files to drop."""
 TEXTS = st.text(st.characters(), max_size=8)
 
 
@@ -67,7 +70,7 @@ class SessionMachine(RuleBasedStateMachine):
         return wanted
 
     def new_store(self) -> Store:
-        return FileStore(self.root, segment_bytes=SEGMENT_BYTES, sync_interval_s=0.01)
+        return FileStore(self.root, segment_bytes=SEGMENT_BYTES, journal_bytes=JOURNAL_BYTES, sync_interval_s=0.01)
 
     def open(self) -> None:
         self.taken.clear()
@@ -350,8 +353,8 @@ class MemorySessionMachine(SessionMachine):
 
 
 def seq_of(path: Path) -> int:
-    """The record of a snapshot's file."""
-    return int(path.stem.rsplit("-", 1)[1])
+    """The record that the snapshot in a file follows."""
+    return json.loads(path.read_bytes().splitlines()[0])["after"]["seq"]
 
 
 def copied_at_one_moment(root: Path, copy: Path) -> bool:
