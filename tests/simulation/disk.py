@@ -263,7 +263,7 @@ class SimConnection(sqlite3.Connection):
         try:
             self.disk.reach("commit")
         except sqlite3.Error:
-            if self.disk.chance.random() < 0.5:  # noqa: PLR2004  it failed after all was done
+            if self.inode.data and self.disk.chance.random() < 0.5:  # noqa: PLR2004  it failed after all was done
                 super().execute(sql, parameters)
                 self.inode.alternative = self.serialize()
                 self.deserialize(bytes(self.inode.data))

@@ -66,13 +66,17 @@ class Life:
         self.workers: list[asyncio.Task[None]] = []
         self.steps: list[str] = []
         self.closing = False
+        self.faults: list[Fault] = []
+        """Calls that fail, counted over the whole life."""
         self.watch: Callable[[str], None] | None = None
         """Told before every call that changes something, when the process is not to die."""
         self.disk = SimDisk(self.image)
         self.store = self.new_store()
 
     def new_store(self) -> FileStore:
+        calls, counts = self.disk.calls, self.disk.counts
         self.disk = SimDisk(self.image, self.rng if self.ways.turns else None)
+        self.disk.faults, self.disk.calls, self.disk.counts = self.faults, calls, counts
         self.disk.chance = self.rng
         self.disk.watch = self.watch
         return FileStore(ROOT, segment_bytes=self.ways.segment_bytes, disk=self.disk)
@@ -92,9 +96,9 @@ class Life:
     async def open(self) -> None:
         """Open a store on what is there, however often that is interrupted, and hold it to the model."""
         self.leases.clear()
+        least, most = self.model.written, len(self.model.entries)
         while True:
             self.store = self.new_store()
-            least, most = self.model.written, len(self.model.entries)
             if self.crash is not None:
                 self.image, least, most = self.crash
                 self.crash = None
@@ -106,8 +110,9 @@ class Life:
                 await self.store.open()
                 found = await state_of(self.store)
             except (OSError, PersistenceError):
-                if not self.disk.dead:
+                if not (self.disk.dead or self.faults):
                     raise
+                self.faults.clear()
                 await self.end()
                 continue
             break
@@ -195,7 +200,7 @@ class Life:
         try:
             self.store.admit(level)
         except (StoreDegraded, BacklogFull):
-            assert self.ways.faults or self.disk.dead
+            assert self.ways.faults or self.troubled
             return
         position = 0
         for _ in range(self.rng.choice((1, 1, 1, 2, 5, 40))):

@@ -29,6 +29,11 @@ class Model:
         self.written = 0
         """So many entries survive the death of the process."""
 
+    def copy(self) -> Model:
+        twin = Model()
+        twin.entries, twin.synced, twin.written = list(self.entries), self.synced, self.written
+        return twin
+
     def state(self, count: int | None = None) -> State:
         found: State = {}
         for entry in self.entries[:count]:

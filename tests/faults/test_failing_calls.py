@@ -1,0 +1,110 @@
+"""Every call of a store's life fails, once or from then on: nobody is told a falsehood, nothing hangs, all is kept."""
+
+from __future__ import annotations
+
+import errno
+import os
+from random import Random
+
+import pytest
+
+from session_actor.persistence import FileStore
+from session_actor.persistence.storage import OsDisk
+
+from ..persistence.conformance_tools import opened, said, say
+from ..simulation.disk import NEED_ROOM, Fault
+from ..simulation.life import FOR_GOOD, Life, Ways
+from ..simulation.loop import simulated
+
+LIFE = 58
+STEPS = 25
+KINDS = {
+    "EIO": Fault(0, 0, errno.EIO),
+    "ENOSPC": Fault(0, 0, errno.ENOSPC, NEED_ROOM),
+    "EINTR": Fault(0, 0, errno.EINTR),
+    "short": Fault(0, 0, errno.EIO, frozenset({"write"}), partly=True),
+    "full": Fault(0, 0, errno.ENOSPC, NEED_ROOM, partly=True),
+}
+
+
+def lead(fault: Fault | None, *, turns: bool) -> Life:
+    """A whole life with everything in it; the fault is mended before the store is closed for the last time."""
+    with simulated(LIFE) as (loop, _):
+        life = Life(Random(LIFE), Ways(segment_bytes=2000, turns=turns))
+
+        async def live() -> None:
+            if fault is not None:
+                life.faults.append(fault)
+            await life.open()
+            for _ in range(STEPS):
+                await life.step()
+            await life.mend()
+            await life.reopen()
+            await life.end()
+
+        try:
+            loop.run(live())
+        except BaseException as error:
+            error.add_note(f"{fault}: {' '.join(life.steps)}")
+            raise
+    return life
+
+
+@pytest.mark.parametrize("turns", [False, True], ids=["at-once", "in-turns"])
+@pytest.mark.parametrize("good", [False, True], ids=["once", "for-good"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_call_may_fail(faults, kind, good, turns):
+    calls = lead(None, turns=turns).disk.calls
+    assert calls > 100
+    for number in faults.some(range(1, calls + 1)):
+        lead(KINDS[kind]._replace(first=number, last=FOR_GOOD if good else number), turns=turns)
+
+
+def test_the_life_that_is_led_has_everything_in_it():
+    life = lead(None, turns=False)
+    assert {"append", "flush", "cut", "delete", "reopen", "read"} <= set(life.steps)
+    assert {"create", "rename", "unlink", "sync_dir", "write", "sync", "preallocate", "commit"} <= life.disk.counts.keys()
+
+
+# --- the system's own calls -------------------------------------------------------------------------------------------
+
+
+async def use(root, disk: OsDisk) -> None:
+    """Write, cut, delete, open again, on the real disk."""
+    async with opened(FileStore(root, segment_bytes=4096, disk=disk), working=False) as store:
+        lease = await store.acquire("ann", create=True)
+        for number in range(12):
+            say(store, lease, f"{number} {'x' * 500}")
+            await store.flush("written")
+        await store.flush("synced")
+        await store._engine.cutter.cut()
+        other = await store.acquire("ben", create=True)
+        say(store, other, "gone")
+        await store.delete(other)
+    async with opened(FileStore(root, segment_bytes=4096, disk=disk), working=False) as store:
+        lease = await store.acquire("ann", create=False)
+        assert await said(store, lease) == [f"{number} {'x' * 500}" for number in range(12)]
+
+
+async def test_a_short_write_or_read_at_any_call_is_gone_on_with(tmp_path, monkeypatch, faults):
+    """The system may write or read less than it was asked to, at any time: then the rest follows."""
+    real = {"pwrite": os.pwrite, "pread": os.pread}
+    state = {"calls": 0, "short": 0}
+
+    def pwrite(fd, data, offset):
+        state["calls"] += 1
+        short = state["calls"] == state["short"] and len(data) > 1
+        return real["pwrite"](fd, data[: len(data) // 2] if short else data, offset)
+
+    def pread(fd, length, offset):
+        state["calls"] += 1
+        return real["pread"](fd, max(1, length // 2) if state["calls"] == state["short"] else length, offset)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    monkeypatch.setattr(os, "pread", pread)
+    await use(tmp_path / "whole", OsDisk())
+    total = state["calls"]
+    assert total > 30
+    for number in faults.some(range(1, total + 1)):
+        state |= {"calls": 0, "short": number}
+        await use(tmp_path / str(number), OsDisk())

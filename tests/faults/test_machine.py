@@ -1,0 +1,118 @@
+"""A store and a plain model of it lead the same life: used in every way, killed, without power, on a failing disk."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from ..simulation.life import Life, Ways, new_image
+from ..simulation.loop import simulated
+from ..simulation.model import Model
+
+PARTS = 4
+LIVES = 1000
+STEPS = 40
+
+
+def ways(rng: Random, *, faults: bool, crashes: bool) -> Ways:
+    """One way to live."""
+    return Ways(
+        segment_bytes=rng.choice((1000, 2000, 4000, 20_000)),
+        working=rng.random() < 0.7,
+        turns=rng.random() < 0.7,
+        faults=faults,
+        crashes=crashes,
+    )
+
+
+def lead(number: int, *, faults: bool = False, crashes: bool = False) -> Life:
+    """Lead the life of that number."""
+    rng = Random(number)
+    with simulated(number) as (loop, _):
+        life = Life(rng, ways(rng, faults=faults, crashes=crashes))
+        try:
+            loop.run(life.live(STEPS))
+        except BaseException as error:
+            error.add_note(f"life {number}, faults={faults}, crashes={crashes}: {' '.join(life.steps)}")
+            raise
+    return life
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    ("failing", "crashing"), [(False, False), (False, True), (True, False), (True, True)],
+    ids=["calm", "crashing", "failing", "both"],
+)  # fmt: skip
+def test_a_store_does_what_the_model_does(faults, part, failing, crashing):
+    for _ in range(faults.count(LIVES // PARTS)):
+        lead(faults.number(), faults=failing, crashes=crashing)
+
+
+def test_the_same_life_is_led_twice_in_the_same_way():
+    first, second = (lead(4711, faults=True, crashes=True) for _ in range(2))
+    assert first.steps == second.steps
+    assert first.model.entries == second.model.entries
+    assert {path: bytes(inode.data) for path, inode in first.image.files().items()} == {
+        path: bytes(inode.data) for path, inode in second.image.files().items()
+    }
+
+
+def test_the_system_clock_set_back_an_hour_changes_nothing(faults):
+    for _ in range(faults.count(100)):
+        number = faults.number()
+        lives = []
+        for back_s in (0, 3600):
+            with simulated(number) as (loop, clock):
+                rng = Random(number)
+                life = Life(rng, ways(rng, faults=False, crashes=True))
+
+                async def live(life: Life, back_s: int, clock) -> None:
+                    await life.open()
+                    for _ in range(20):
+                        await life.step()
+                    clock.set_forward_s -= back_s
+                    for _ in range(20):
+                        await life.step()
+                    await life.reopen()
+                    await life.end()
+
+                loop.run(live(life, back_s, clock))
+                lives.append(life)
+        assert lives[0].steps == lives[1].steps
+        assert lives[0].model.state() == lives[1].model.state()
+        assert lives[0].image.files().keys() == lives[1].image.files().keys()
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_any_copy_of_a_store_may_be_restored_written_and_crashed_in_any_order(faults, part):
+    """Each copy is of some moment, as the death of the process or a loss of power left it; each goes on by itself."""
+    for _ in range(faults.count(200 // PARTS)):
+        number = faults.number()
+        rng = Random(number)
+        with simulated(number) as (loop, _):
+            kept = [(new_image(), Model())]
+            for _ in range(12):
+                image, model = rng.choice(kept)
+                life = Life(rng, ways(rng, faults=False, crashes=True), image.copy(), model.copy())
+                loop.run(some_steps(life, rng))
+                if life.crash is not None:
+                    life.image, life.model.written, most = life.crash
+                    del life.model.entries[most:]
+                kept.append((life.image, life.model))
+
+
+async def some_steps(life: Life, rng: Random) -> None:
+    """Open, do something, die or close."""
+    await life.open()
+    for _ in range(rng.randrange(12)):
+        await life.step()
+    if rng.random() < 0.3:
+        await life.end()
+        return
+    life.note_acknowledged()
+    power = rng.random() < 0.5
+    life.model.written = life.model.synced if power else life.model.written
+    life.image = life.image.crash(rng) if power else life.image.copy()
+    life.disk.die()
+    await life.end()

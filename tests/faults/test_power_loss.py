@@ -1,0 +1,32 @@
+"""Power is lost at any moment of a store's life: every store opens, and holds all that was acknowledged as synced."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from ..simulation.crashes import check, lead
+from ..simulation.loop import simulated
+from .test_machine import ways
+
+STATES = 100_000
+PARTS = 20
+A_LIFE = 1000
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_loss_of_power_loses_what_was_synced_or_leaves_a_store_that_does_not_open(faults, part):
+    left = faults.count(STATES // PARTS)
+    while left > 0:
+        number = faults.number()
+        rng = Random(number)
+        with simulated(number) as (loop, _):
+            chosen = ways(rng, faults=False, crashes=False)
+            try:
+                model, crashes = lead(loop, rng, 15, min(left, A_LIFE), chosen)
+                check(loop, crashes, model, chosen.segment_bytes)
+            except BaseException as error:
+                error.add_note(f"life {number}")
+                raise
+        left -= len(crashes)
