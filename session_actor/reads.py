@@ -90,14 +90,18 @@ class Reads:
 
     async def stack(self, *, timeout_s: float | None = 5.0) -> Stack:
         """The stack as a value that never changes: taking it costs O(1), listing it O(n) once. Raises BranchUnknown."""
-        cell = self._cell
-        if self._on is not None:
-            return (await self._head_read(timeout_s)).stack(self._on)
-        stack = cell.stack
-        if stack is None:
-            state = cell.state or await self._state(timeout_s)
-            stack = cell.stack = Stack(state.table, state.head)
-        return stack
+        cell, on = self._cell, self._on
+        if on is None:
+            stack = cell.stack
+            if stack is None:
+                state = cell.state or await self._state(timeout_s)
+                stack = cell.stack = Stack(state.table, state.head)
+            return stack
+        state = cell.state or await self._state(timeout_s)
+        head = state.branches.get(on) if type(on) is str else None
+        if head is not None and state.table.frames[head] is not None:
+            return Stack(state.table, head)
+        return (await self._head_read(timeout_s)).stack(on)  # cold, empty, or no branch
 
     async def branches(self, *, timeout_s: float | None = 5.0) -> dict[str, int | None]:
         """Every branch and the frame id of its head (None: empty), as a dict of your own."""
