@@ -11,11 +11,12 @@ from .archive import Archivist
 from .batch import Backlog
 from .catalog import Catalog
 from .cutter import Cutter
-from .errors import StoreClosed, StoreLocked
+from .errors import PersistenceError, StoreClosed, StoreLocked
 from .layout import Layout
 from .loader import Loader
 from .log import Log
 from .places import Finder
+from .pruner import Pruner
 from .recovery import LogRecovery, Recovered
 from .removal import Remover
 from .session_log import Extent, SessionLog
@@ -95,7 +96,8 @@ class Engine:
             finder=self.finder,
             thread=self.read_thread,
         )
-        self.snapshotter = self._new_snapshotter()
+        self.snapshotter = self._new_snapshotter(on_cut)
+        self.pruner = self._new_pruner()
         self.archivist = Archivist(
             disk, self.layout.journals, self.catalog, self.finder, self.read_thread, find_log, lambda: not self.closed
         )
@@ -106,7 +108,7 @@ class Engine:
         waiting = {"records": len(self.backlog.entries), "size_bytes": self.backlog.held_bytes}
         self._events.tell("backlog_full" if self.backlog.full else "backlog_free", waiting)
 
-    def _new_snapshotter(self) -> Snapshotter:
+    def _new_snapshotter(self, on_saved: Callable[[Iterable[SessionLog]], None]) -> Snapshotter:
         return Snapshotter(
             self._disk,
             folder=self.layout.snapshots,
@@ -117,6 +119,20 @@ class Engine:
             thread=self._snapshot_thread,
             trouble=self.trouble,
             lock=self._snapshot_lock,
+            on_saved=on_saved,
+        )
+
+    def _new_pruner(self) -> Pruner:
+        return Pruner(
+            self._disk,
+            journals=self.layout.journals,
+            snapshots=self.layout.snapshots,
+            catalog=self.catalog,
+            finder=self.finder,
+            loader=self.loader,
+            thread=self._cut_thread,
+            trouble=self.trouble,
+            locks=(self.cutter.lock, self._snapshot_lock),
         )
 
     def _new_cutter(self, file_bytes: int, on_cut: Callable[[Iterable[SessionLog]], None]) -> Cutter:
@@ -202,6 +218,31 @@ class Engine:
             if row is not None and row.birth == log.birth:
                 log.created_us = row.created_us
                 log.extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
+                if not log.appended_seq:  # the log has none of its records, but damage that was one
+                    log.appended_seq = log.written_seq = log.synced_seq = row.seq
+                    log.tail_sum = row.sum.encode()
+
+    async def tidy(self, most_sessions: int) -> None:
+        """Write the snapshots that are queued, and cut all of the log when no more sessions than that are in it.
+
+        What fails is noted alone: nothing is lost by it.
+        """
+        try:
+            await self.snapshotter.drain(drive=True)
+        except (OSError, PersistenceError) as error:
+            self.trouble.note(error, "snapshot_failed")
+        sessions = {log for segment in self.log.live() for log in segment.spans}
+        if not sessions or len(sessions) > most_sessions:
+            return
+        self.writer.stop()
+        self.syncer.stop()
+        await self._sync_thread.run(lambda: None)  # a sync that runs has ended, and was noted
+        try:
+            self.log.seal()
+            while await self.cutter.cut():
+                pass
+        except (OSError, PersistenceError) as error:
+            self.trouble.note(error, "cut_failed")
 
     async def settle(self) -> None:
         """Write down, at the end of a session of work in which all was synced, that it was."""

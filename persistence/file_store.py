@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 SEGMENT_BYTES: Final = 8 * 1024 * 1024
 JOURNAL_BYTES: Final = 1024 * 1024
+CUT_AT_CLOSE: Final = 64
 BACKLOG_RECORDS: Final = 100_000
 BACKLOG_BYTES: Final = 64 * 1024 * 1024
 SYNC_INTERVAL_S: Final = 1.0
@@ -70,6 +71,7 @@ class FileStore:
         backlog_bytes: int = BACKLOG_BYTES,
         segment_bytes: int = SEGMENT_BYTES,
         journal_bytes: int = JOURNAL_BYTES,
+        cut_at_close: int = CUT_AT_CLOSE,
         sync_interval_s: float = SYNC_INTERVAL_S,
         allow_network_fs: bool = False,
         recovery: Recovery = "strict",
@@ -81,7 +83,9 @@ class FileStore:
         `root`: the directory; made, 0700, when it is missing. `lock_timeout_s`: how long `open` waits for another
         process to let go (0: not at all; None: without limit). `backlog_records`, `backlog_bytes`: how much may wait
         for the disk before changes are refused. `segment_bytes`: size at which the log goes on in another file, which
-        is preallocated. `journal_bytes`: size at which a session's journal goes on in another file.
+        is preallocated. `journal_bytes`: size at which a session's journal goes on in another file. `cut_at_close`:
+        when at most so many sessions have records in the log, closing moves these into journals, so that the next
+        `open` reads none.
         `sync_interval_s`: the longest that a written record stays unsynced while the workers run. `allow_network_fs`:
         open a store on a network file system, too. `recovery`: what is done with a damaged session, when it is loaded
         or, if the log is damaged, when the store is opened (see `store.Recovery`). `disk`: the system calls; None: the
@@ -93,6 +97,7 @@ class FileStore:
         self._backlog_bytes = backlog_bytes
         self._segment_bytes = segment_bytes
         self._journal_bytes = journal_bytes
+        self._cut_at_close = cut_at_close
         self._sync_interval_s = sync_interval_s
         self._allow_network_fs = allow_network_fs
         self._recovery: Recovery = recovery
@@ -173,7 +178,7 @@ class FileStore:
                 with contextlib.suppress(PersistenceError, OSError):
                     await asyncio.shield(task)
             await self._flush(engine, "synced", engine.backlog.appended_position)
-            await engine.tidy()
+            await engine.tidy(self._cut_at_close)
             with contextlib.suppress(OSError):
                 await engine.settle()
         finally:

@@ -123,6 +123,14 @@ class Log:
         self._become_current(segment)
         return segment
 
+    def seal(self) -> None:
+        """Append nothing to the current segment any more, all records of which are synced."""
+        current, self.current = self.current, None
+        if current is not None:
+            current.cut_to_synced()
+            self.tail = SegmentRef(current.number, current.end)
+            self.sealed.append(current)
+
     def _become_current(self, segment: Segment) -> None:
         self.next_number = segment.number + 1
         self.names_to_sync = True
@@ -206,16 +214,17 @@ class Log:
 
     def _removed(self) -> list[Segment]:
         """The live segments whose files were removed by somebody else. Asked in a thread."""
-        removed = [segment for segment in self._live() if _is_removed(segment)]
-        live = self._live() if removed else []  # those that were cut meanwhile are not
+        removed = [segment for segment in self.live() if _is_removed(segment)]
+        live = self.live() if removed else []  # those that were cut meanwhile are not
         return [segment for segment in removed if segment in live]
 
-    def _live(self) -> list[Segment]:
+    def live(self) -> list[Segment]:
+        """The segments that are not yet cut, oldest first."""
         return [*self.sealed, *([self.current] if self.current else [])]
 
     def adopt(self, segment: Segment, oldest: Segment) -> list[Segment]:
         """Go on in a segment that took over; returns those that are void now, for `remove`."""
-        void = [old for old in self._live() if old.number > oldest.number]
+        void = [old for old in self.live() if old.number > oldest.number]
         kept = [old for old in self.sealed if old.number < oldest.number]
         if oldest.synced:
             oldest.cut_to_synced()
@@ -254,5 +263,5 @@ class Log:
             for file in (spare, self._successor):
                 if file is not None:
                     file.close()
-            for segment in self._live():
+            for segment in self.live():
                 segment.close()

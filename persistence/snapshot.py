@@ -122,6 +122,34 @@ def read_slot(disk: Disk, slot: Slot, session: str, birth: str) -> Snapshot:
     return snapshot
 
 
+def write_beside(disk: Disk, path: str, content: bytes) -> None:
+    """Write a snapshot beside the slot at `path`, synced, ready to be renamed into it. Blocks. Raises OSError."""
+    file = disk.open(path + TEMPORARY, create=True)
+    try:
+        file.truncate(0)
+        file.write(content, 0)
+        file.sync()
+    finally:
+        file.close()
+
+
+def copy_only(disk: Disk, slots: Slots) -> Slots:
+    """Have two copies of the only snapshot of a session, so that it can be the base of all. Blocks.
+
+    Raises OSError; `LineDamaged` when it cannot be read.
+    """
+    (only,) = slots.good
+    name = other_slot(slots)
+    path = only.path.removesuffix(f"{only.name}.ndjson") + f"{name}.ndjson"
+    content = _read(disk, only.path, MAX_BYTES)
+    if content is None:
+        raise LineDamaged(f"{only.path} is gone")
+    write_beside(disk, path, content)
+    disk.rename(path + TEMPORARY, path)
+    disk.sync_dir(path.rpartition("/")[0])
+    return Slots([only, Slot(name, path, only.seq)], [])
+
+
 def other_slot(slots: Slots) -> str:
     """The slot that does not hold the newest snapshot."""
     return next(name for name in SLOTS if not slots.good or name != slots.good[0].name)

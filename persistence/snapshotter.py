@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from .errors import NotDurable, PersistenceError
 from .header import RecordRef
 from .names import snapshot_path
-from .snapshot import SLOTS, TEMPORARY, Slot, Slots, encode_snapshot, look, other_slot
+from .snapshot import TEMPORARY, Slot, Slots, encode_snapshot, look, other_slot, write_beside
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .disk_thread import DiskThread
     from .loader import Loader
     from .places import Finder, Places
@@ -72,8 +74,12 @@ class Snapshotter:
         thread: DiskThread,
         trouble: Trouble,
         lock: asyncio.Lock,
+        on_saved: Callable[[list[SessionLog]], None],
     ) -> None:
-        """`folder`: of all snapshots. `thread`: where they are written. `lock`: held while their files change."""
+        """`folder`: of all snapshots. `thread`: where they are written. `lock`: held while their files change.
+
+        `on_saved(sessions)`: told which have a new snapshot.
+        """
         self.last_us: int | None = None
         self._disk = disk
         self._folder = folder
@@ -84,6 +90,7 @@ class Snapshotter:
         self._thread = thread
         self._trouble = trouble
         self._lock = lock
+        self._on_saved = on_saved
         self._queue: dict[SessionLog, Queued] = {}
         self._wake = asyncio.Event()
 
@@ -96,6 +103,10 @@ class Snapshotter:
             known = log.written_seq == log.appended_seq == seq
             self._queue[log] = Queued(seq, data, position, log.tail_sum.decode() if known else None)
             self._wake.set()
+
+    def waits(self, log: SessionLog) -> bool:
+        """Whether a snapshot of a session is queued."""
+        return log in self._queue
 
     def discard(self, log: SessionLog) -> None:
         """A session lost records, or is deleted: a snapshot that covers what is lost must not be written."""
@@ -210,6 +221,7 @@ class Snapshotter:
             if slots is not None:
                 log.slots, log.saved_seq = slots, max(log.saved_seq, queued.seq)
                 self.last_us = time.time_ns() // 1000
+        self._on_saved([one.job.log for one in written if one.slots is not None])
 
     def _write_all(self, jobs: list[_Job]) -> list[_Written]:
         """Write each snapshot beside its slot, then rename them, then sync the folders. Blocks."""
@@ -250,13 +262,7 @@ class Snapshotter:
             self._disk.make_dir(folder)
             # Those that are there may have been made by a process that died before it synced their names.
             folders.update((folder, self._folder, self._folder.rpartition("/")[0]))
-        file = self._disk.open(path + TEMPORARY, create=True)
-        try:
-            file.truncate(0)
-            file.write(content, 0)
-            file.sync()
-        finally:
-            file.close()
+        write_beside(self._disk, path, content)
 
     def _path(self, log: SessionLog, slot: str) -> str:
         return f"{self._folder}/{snapshot_path(log.session, slot)}"
@@ -267,25 +273,3 @@ def _with(slots: Slots, new: Slot) -> Slots:
     kept = [slot for slot in slots.good if slot.name != new.name]
     damaged = [path for path in slots.damaged if path != new.path]
     return Slots([new, *kept], damaged)
-
-
-def copy_newest(disk: Disk, slots: Slots) -> Slots:
-    """Have two copies of the only snapshot of a session, so that it may become the base of all. Blocks."""
-    (only,) = slots.good
-    name = next(name for name in SLOTS if name != only.name)
-    path = only.path.removesuffix(f"-{only.name}.ndjson") + f"-{name}.ndjson"
-    source = disk.open(only.path)
-    try:
-        content = source.read(0, source.size())
-    finally:
-        source.close()
-    target = disk.open(path + TEMPORARY, create=True)
-    try:
-        target.truncate(0)
-        target.write(content, 0)
-        target.sync()
-    finally:
-        target.close()
-    disk.rename(path + TEMPORARY, path)
-    disk.sync_dir(path.rpartition("/")[0])
-    return Slots([only, Slot(name, path, only.seq)], [])

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from unittest.mock import patch
 
-from session_actor.persistence import FileStore, engine
+from session_actor.persistence import FileStore
 from session_actor.persistence.findings import Findings
 from session_actor.persistence.verify import check
 
 from .conformance_tools import AT_US, opened
 
-SMALL = {"segment_bytes": 20_000, "journal_bytes": 2_000}
+SMALL = {"cut_at_close": 0, "segment_bytes": 20_000, "journal_bytes": 2_000}
 
 
 def push(store: FileStore, lease, count: int = 1) -> None:
@@ -42,11 +41,6 @@ async def fill(root: Path, sessions: str = "abc", count: int = 40, *, in_log: in
             await store.saved(lease, count - 1)
     if cut:
         await cut_all(root)
-    with patch.object(engine, "CLOSING_SESSIONS", -1):  # closing leaves the log as it is
-        await push_into_log(root, sessions, in_log)
-
-
-async def push_into_log(root: Path, sessions: str, in_log: int) -> None:
     async with opened(FileStore(root, **SMALL), working=False) as store:
         for session in sessions if in_log else "":
             lease = await store.acquire(session, create=False)

@@ -75,7 +75,7 @@ async def test_a_full_backlog_is_told(root):
 
 
 async def test_a_torn_end_is_told_when_the_store_is_opened(root):
-    async with opened(FileStore(root), working=False) as store:
+    async with opened(FileStore(root, cut_at_close=0), working=False) as store:
         await warm(store)
         path = store._engine.log.current.path
     with open(path, "ab") as file:  # noqa: PTH123

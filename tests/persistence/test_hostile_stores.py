@@ -35,7 +35,7 @@ from session_actor.persistence.verify import check
 
 async def use(root):
     told = {}
-    store = FileStore(root, segment_bytes=20000, journal_bytes=2000)
+    store = FileStore(root, segment_bytes=20000, journal_bytes=2000, cut_at_close=0)
     try:
         await store.open()
     except PersistenceError as error:
