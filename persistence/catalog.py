@@ -55,6 +55,7 @@ _COLUMNS: Final = "session, birth, created_us, journal, bytes, seq, sum, crc, ro
 _FIRST_LIVE: Final = "first_live_segment"
 _KINDS: Final = (bytes, str, -(1 << 60), 1, 0, 0, str, 0)
 _SEGMENTS_MAX: Final = 10**11
+_VALUE_BYTES_MAX: Final = 16 * 1024 * 1024
 _DISK_ERRORS: Final = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
     sqlite3.SQLITE_IOERR: errno.EIO,
@@ -217,6 +218,7 @@ class Catalog:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if version > VERSION:
             raise StoreVersionTooNew(str(self._path), f"catalog version {version}", f"versions up to {VERSION}")
+        self._distrust(connection)
         connection.execute("PRAGMA journal_mode = TRUNCATE")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA fullfsync = 1")  # macOS: a sync that reaches the disk
@@ -230,6 +232,14 @@ class Catalog:
                 _extend(connection, SCHEMA)
         elif version != VERSION:
             raise CatalogCorrupt(str(self._path), "it holds no catalog")
+
+    def _distrust(self, connection: sqlite3.Connection) -> None:
+        """Somebody else may have made the file: let nothing in it run, and nothing be larger than what is written."""
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _VALUE_BYTES_MAX)
+        kinds = "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index')"
+        if connection.execute(kinds).fetchone() != (0,):
+            raise CatalogCorrupt(str(self._path), "it holds more than tables")
 
     # --- access -------------------------------------------------------------------------------------------------------
 

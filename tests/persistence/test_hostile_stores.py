@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -316,3 +317,17 @@ async def test_huge_numbers_in_names_and_headers(root, number):
         pass
     repair(root, write=True, salvage="readable")
     assert not check(root).damaged
+
+
+async def test_a_catalog_that_holds_more_than_tables(root):
+    connection = sqlite3.connect(root / "catalog.db", isolation_level=None)
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
+    connection.execute("DROP TABLE numbers")
+    connection.execute(f"CREATE VIEW numbers (name) AS {endless}")
+    connection.execute("CREATE TRIGGER t AFTER INSERT ON journals BEGIN DELETE FROM journals; END")
+    connection.close()
+    assert kinds(check(root)) == ["catalog"]
+    with pytest.raises(StoreCorrupt):
+        await FileStore(root).open()
+    assert repair(root, write=True).left == []
+    assert (await loaded(root, "a"))["a"] == list(range(1, 46))

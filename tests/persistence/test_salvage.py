@@ -83,13 +83,12 @@ async def test_one_damaged_session_keeps_no_other_of_a_thousand_from_loading(tmp
     names = await thousand(root)
     whole = copied(root, "whole")
     break_journal(root, "s500", 2)
-    assert await refused(copied(root, "journal"), names) == ["s500"]
     data = segments(root)[-1].read_bytes()
     at = data.index(b'"s":"s200"')
     flip(segments(root)[-1], data.index(b'"user_input"', at) + 3)
-    assert await refused(copied(root, "log"), names) == ["s200", "s500"]
+    assert await refused(root, names) == ["s200", "s500"]
     flip(segments(whole)[-1], at + 1)
-    async with opened(FileStore(copied(whole, "strict")), working=False) as store:
+    async with opened(FileStore(whole, cut_at_close=0), working=False) as store:
         with pytest.raises(LogCorrupt):
             await store.acquire("s200", create=False)
     assert repair(whole, write=True, salvage="readable").left == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -216,3 +217,21 @@ async def test_each_finding_says_where_and_what_to_do(root):
         assert finding.path in text
         assert "python -m session_actor repair" in text
         assert "xxx" not in text
+
+
+async def test_a_transaction_that_was_not_finished_is_rolled_back_in_a_copy_only(root):
+    """The process died in a commit: SQLite's journal is hot, and opening the catalog would change both files."""
+    connection = sqlite3.connect(root / "catalog.db", isolation_level=None)
+    connection.execute("PRAGMA journal_mode = TRUNCATE")
+    connection.execute("PRAGMA cache_size = 1")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE journals SET seq = seq + 1")
+    connection.execute("CREATE TABLE big AS SELECT hex(randomblob(100000))")
+    hot = copied(root, "hot")
+    connection.execute("ROLLBACK")
+    connection.close()
+    assert (hot / "catalog.db-journal").stat().st_size > 0
+    assert (hot / "catalog.db").read_bytes() != (root / "catalog.db").read_bytes()
+    before = image(hot)
+    assert check(hot).list == []
+    assert image(hot) == before
