@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .errors import StoreLocked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from .layout import Layout
 
@@ -19,7 +19,7 @@ _PID_BYTES = 20
 
 
 @contextlib.contextmanager
-def read_lock(layout: Layout) -> Iterator[None]:
+def read_lock(layout: Layout) -> Generator[None]:
     """Hold the lock of a store that is not in use. A store without the file LOCK is not in use.
 
     Raises `StoreLocked`, OSError.

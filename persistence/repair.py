@@ -22,7 +22,7 @@ from .verify import check_store
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Generator
 
     from .findings import Finding
     from .mending import Salvage
@@ -125,7 +125,7 @@ def _quiet(_: Step | Finding) -> None:
 
 
 @contextlib.contextmanager
-def write_lock(layout: Layout) -> Iterator[None]:
+def write_lock(layout: Layout) -> Generator[None]:
     """Hold the lock of a store, to change it. Raises `StoreLocked`, OSError."""
     lock = StoreLock(layout.lock)
     if not lock.try_acquire():

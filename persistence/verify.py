@@ -137,8 +137,11 @@ def rebuild_from(disk: Disk, layout: Layout, path: str, survey: LogSurvey, damag
             firsts.setdefault(logged.owner, logged.record.seq)
     first_live = min(survey.chain, default=max(survey.numbers, default=0) + 1)
     snapshots = SnapshotCheck(disk, layout.snapshots, Findings())
-    known = Known(first_live, firsts, dead, lambda session, birth: max(snapshots.wanted((session, birth)), default=0))
-    return rebuild_catalog(disk, layout, path, known)
+
+    def covered(session: str, birth: str) -> int:
+        return max(snapshots.wanted((session, birth)), default=0)
+
+    return rebuild_catalog(disk, layout, path, Known(first_live, firsts, dead, covered))
 
 
 def _newest(catalog: Catalog, owner: Owner) -> Link | None:

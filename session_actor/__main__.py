@@ -6,8 +6,12 @@ import argparse
 import random
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .cli import repair, verify
+
+if TYPE_CHECKING:
+    from .cli.codes import Commands
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_demo(commands: Commands) -> None:
     demo = commands.add_parser(
         "demo",
         help="feed a transcript to a process that is killed again and again, recover, compare every field",

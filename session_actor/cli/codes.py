@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    import argparse
+
     from session_actor.persistence.errors import PersistenceError
 
 CLEAN: Final = 0
@@ -14,6 +16,14 @@ FOUND: Final = 1
 """Damage, or something left to do."""
 CANNOT: Final = 2
 """The command could not run: the store is in use, missing, or of a newer version."""
+
+
+class Commands(Protocol):
+    """Where a command adds itself: what `ArgumentParser.add_subparsers` returns."""
+
+    def add_parser(self, name: str, *, help: str, description: str) -> argparse.ArgumentParser:  # noqa: A002 - argparse's word
+        """A parser for the arguments of one command."""
+        ...
 
 
 def say(text: str) -> None:

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from session_actor.persistence.mending import Salvage
     from session_actor.persistence.repairs import Repairs, Step
 
+    from .codes import Commands
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+
+def add_parser(commands: Commands) -> None:
     """Add the command to the others."""
     parser = commands.add_parser(
         "repair",
@@ -42,14 +44,16 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--session", action="append", metavar="ID", help="salvage this session alone; may be given several times"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    parser.set_defaults(
-        run=lambda options: run_repair(
-            options.directory,
-            write=options.write,
-            salvage=options.salvage,
-            sessions=options.session,
-            as_json=options.json,
-        )
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    return run_repair(
+        options.directory,
+        write=options.write,
+        salvage=options.salvage,
+        sessions=options.session,
+        as_json=options.json,
     )
 
 

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
     from session_actor.persistence.findings import Finding, Findings
 
+    from .codes import Commands
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+
+def add_parser(commands: Commands) -> None:
     """Add the command to the others."""
     parser = commands.add_parser(
         "verify",
@@ -29,7 +31,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("directory", metavar="DIR", help="the store's directory")
     parser.add_argument("--json", action="store_true", help="one JSON object a line: the findings, then a summary")
-    parser.set_defaults(run=lambda options: run_verify(options.directory, as_json=options.json))
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    return run_verify(options.directory, as_json=options.json)
 
 
 def run_verify(directory: str | Path, *, as_json: bool) -> int:
