@@ -15,9 +15,9 @@ from session_actor.persistence import (
     StoreVersionTooNew,
     TornTail,
 )
-from session_actor.persistence.record import decode_log_line, verify
+from session_actor.persistence.record import NO_SUM, decode_log_line, verify
 
-from ..persistence.conformance_tools import said, say
+from ..persistence.conformance_tools import say, text_of
 from ..simulation.disk import SimDisk
 from ..simulation.image import Folder, Image, Inode
 from ..simulation.life import ROOT, new_image
@@ -55,17 +55,22 @@ class Specimen(NamedTuple):
         return sorted(path for path in self.files if part in path)[index]
 
 
-def specimen(loop: SimLoop, fill: Fill, *, segment_bytes: int = 8192, close: bool = True) -> Specimen:
-    """Fill a store and take its files; `close`: when it is closed, otherwise as the death of the process leaves them."""
+def specimen(loop: SimLoop, fill: Fill, *, segment_bytes: int = 8192, settled: bool = True) -> Specimen:
+    """Fill a store and take its files as the death of the process leaves them.
+
+    `settled`: it was idle before, so that its last line says that all was synced.
+    """
 
     async def make() -> Specimen:
         image = new_image()
         store = FileStore(ROOT, segment_bytes=segment_bytes, disk=SimDisk(image))
         await store.open()
         history = await fill(store)
+        if settled:
+            await store._engine.settle()
         files = files_of(image)
         await store.close()
-        return Specimen(files_of(image) if close else files, history)
+        return Specimen(files, history)
 
     return loop.run(make())
 
@@ -117,6 +122,7 @@ async def twenty_records_cut(store: FileStore) -> list[tuple[str, str | None]]:
     await store.open()
     while await store._engine.cutter.cut():
         await asyncio.sleep(0)
+    assert store.health().live_segments == 0
     return history
 
 
@@ -148,15 +154,55 @@ async def _opened(disk: SimDisk, segment_bytes: int) -> Opened:
     torn: tuple[TornTail, ...] = ()
     for session in SESSIONS:
         try:
-            lease = await store.acquire(session, create=False)
-            found[session] = tuple(await said(store, lease))
-            torn = (await store.load(lease)).report.torn
+            found[session], torn = await read(store, session)
         except (SessionTombstoned, SessionUnknown):
             found[session] = ()
         except (StoreCorrupt, StoreVersionTooNew) as error:
             found[session] = error
-    await store.close()
+    store._engine.let_go()
     return Opened(found, torn, disk)
+
+
+async def read(store: FileStore, session: str) -> tuple[tuple[str, ...], tuple[TornTail, ...]]:
+    """The texts of a session, whose records must be numbered and chained as they should, and what was torn off."""
+    lease = await store.acquire(session, create=False)
+    loaded = await store.load(lease)
+    store.release(lease)
+    records = loaded.records
+    assert [record.seq for record in records] == list(range(1, len(records) + 1))
+    assert [record.prev for record in records] == [NO_SUM, *(record.sum for record in records)][: len(records)]
+    assert {record.kind for record in records} <= {"said"}
+    return tuple(text_of(record) for record in records), loaded.report.torn
+
+
+class Living:
+    """An open store whose files are damaged while it lives: what it reads is what is there now."""
+
+    def __init__(self, loop: SimLoop, files: Files, *, segment_bytes: int = 8192) -> None:
+        self.loop = loop
+        self.image = image_of(files)
+        self.store = FileStore(ROOT, segment_bytes=segment_bytes, disk=SimDisk(self.image))
+        loop.run(self.store.open())
+
+    def put(self, path: str, data: bytes) -> None:
+        self.image.file(path).data[:] = data
+
+    def found(self, *sessions: str) -> Found:
+        """What these sessions hold."""
+
+        async def find() -> Found:
+            found: Found = {}
+            for session in sessions:
+                try:
+                    found[session], _ = await read(self.store, session)
+                except (StoreCorrupt, StoreVersionTooNew) as error:
+                    found[session] = error
+            return found
+
+        return self.loop.run(find())
+
+    def close(self) -> None:
+        self.store._engine.let_go()
 
 
 def refused(found: Found) -> set[str]:

@@ -63,7 +63,16 @@ def test_any_call_may_fail(faults, kind, good, turns):
 def test_the_life_that_is_led_has_everything_in_it():
     life = lead(None, turns=False)
     assert {"append", "flush", "cut", "delete", "reopen", "read"} <= set(life.steps)
-    assert {"create", "rename", "unlink", "sync_dir", "write", "sync", "preallocate", "commit"} <= life.disk.counts.keys()
+    assert {
+        "create",
+        "rename",
+        "unlink",
+        "sync_dir",
+        "write",
+        "sync",
+        "preallocate",
+        "commit",
+    } <= life.disk.counts.keys()
 
 
 # --- the system's own calls -------------------------------------------------------------------------------------------

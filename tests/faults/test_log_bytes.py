@@ -7,7 +7,7 @@ import pytest
 from ..simulation.loop import simulated
 from .specimen import Specimen, lines_of, opened, promised, refused, specimen, twenty_records, wrong
 
-WAYS = pytest.mark.parametrize("close", [True, False], ids=["closed", "killed"])
+WAYS = pytest.mark.parametrize("settled", [True, False], ids=["idle", "busy"])
 
 
 def segment_of(log: Specimen) -> tuple[str, bytes]:
@@ -16,9 +16,9 @@ def segment_of(log: Specimen) -> tuple[str, bytes]:
 
 
 @WAYS
-def test_a_log_cut_off_anywhere_gives_the_records_before_or_refuses(faults, close):
+def test_a_log_cut_off_anywhere_gives_the_records_before_or_refuses(faults, settled):
     with simulated(1) as (loop, _):
-        log = specimen(loop, twenty_records, close=close)
+        log = specimen(loop, twenty_records, settled=settled)
         path, data = segment_of(log)
         lines = lines_of(data)
         assert lines[-1].entry == len(log.history) == 21
@@ -28,14 +28,13 @@ def test_a_log_cut_off_anywhere_gives_the_records_before_or_refuses(faults, clos
             assert found == log.state(whole), length
 
 
-@WAYS
-def test_every_flipped_bit_of_a_log_is_found_or_has_no_effect_or_looks_like_a_torn_end(faults, close):
+def test_every_flipped_bit_of_a_log_is_found_or_has_no_effect_or_looks_like_a_torn_end(faults):
     with simulated(1) as (loop, _):
-        log = specimen(loop, twenty_records, close=close)
+        log = specimen(loop, twenty_records)
         path, data = segment_of(log)
         lines, states = lines_of(data), log.states()
         used = lines[-1].end
-        for bit in faults.some(range((used + 200 if used < len(data) else used) * 8)):
+        for bit in faults.some(range((used + 100) * 8)):
             position = bit // 8
             damaged = bytearray(data)
             damaged[position] ^= 1 << bit % 8
@@ -61,18 +60,17 @@ def test_a_record_that_is_damaged_in_its_own_text_keeps_no_other_session_from_lo
             damaged[data.index(b'"text":"%d ' % number) + 8] ^= 4
             found = opened(loop, log.files | {path: bytes(damaged)}).found
             assert refused(found) <= {session}
-            if number != 10:  # the deleted one's last record may be lost with the birth that it was of
+            if session != "ben" or number > 11:  # of the one that was deleted nothing is read any more
                 assert refused(found) == {session}
             assert {other: texts for other, texts in found.items() if other != session} == {
                 other: texts for other, texts in log.state().items() if other != session
             }
 
 
-@pytest.mark.parametrize("kind", ["zeros", "garbage", "text"])
-@WAYS
-def test_nothing_behind_the_last_record_is_taken_for_one(faults, close, kind):
+@pytest.mark.parametrize(("kind", "settled"), [("zeros", True), ("garbage", False), ("lines", True)])
+def test_nothing_behind_the_last_record_is_taken_for_one(faults, settled, kind):
     with simulated(1) as (loop, _):
-        log = specimen(loop, twenty_records, close=close)
+        log = specimen(loop, twenty_records, settled=settled)
         path, data = segment_of(log)
         data = data.rstrip(b"\0")
         for length in faults.some(range(1, 8193)):

@@ -245,9 +245,11 @@ class SimConnection(sqlite3.Connection):
 
     disk: SimDisk
     inode: Inode
+    content: bytes
+    """What was committed."""
 
     def close(self):
-        if self.in_transaction or len(spare_connections) >= 2:  # noqa: PLR2004
+        if self.in_transaction or len(spare_connections) >= 4:  # noqa: PLR2004
             super().close()
         else:
             spare_connections.append(self)
@@ -263,13 +265,14 @@ class SimConnection(sqlite3.Connection):
         try:
             self.disk.reach("commit")
         except sqlite3.Error:
-            if self.inode.data and self.disk.chance.random() < 0.5:  # noqa: PLR2004  it failed after all was done
+            if self.content and self.disk.chance.random() < 0.5:  # noqa: PLR2004  it failed after all was done
                 super().execute(sql, parameters)
                 self.inode.alternative = self.serialize()
-                self.deserialize(bytes(self.inode.data))
+                self.deserialize(self.content)
             raise
         cursor = super().execute(sql, parameters)
-        self.inode.replace(self.serialize())
+        self.content = self.serialize()
+        self.inode.replace(self.content)
         return cursor
 
 
@@ -280,11 +283,16 @@ spare_connections: list[SimConnection] = []
 def connect(disk: SimDisk, inode: Inode) -> SimConnection:
     if disk.dead:
         raise Dead(errno.EIO, "dead")
-    if inode.data and spare_connections:
-        connection = spare_connections.pop()
+    content = bytes(inode.data)
+    connection = next((spare for spare in spare_connections if spare.content == content), None)
+    if connection is not None:
+        spare_connections.remove(connection)
+    elif content and spare_connections:
+        connection = spare_connections.pop(0)
+        connection.deserialize(content)
     else:
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=SimConnection)
-    connection.disk, connection.inode = disk, inode
-    if inode.data:
-        connection.deserialize(bytes(inode.data))
+        if content:
+            connection.deserialize(content)
+    connection.disk, connection.inode, connection.content = disk, inode, content
     return connection
