@@ -15,8 +15,8 @@ from .exits import ExitReason, asked_reason
 from .incarnation import crashed_error, ended_error, stop_slot
 from .messages import NO_REPLY, Call
 from .reply import PendingReply
-from .serving import answer
-from .slot import INSIDE, OPEN, SHUT, Ending
+from .serving import answer, drain
+from .slot import INSIDE, OPEN, PLANNED, SHUT, Ending
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -171,6 +171,26 @@ class ServerRef:
         if slot.waker is not None or slot.door != SHUT:
             slot.wake()
 
+    def run_planned(self) -> None:
+        """Run what waits in an idle server: what its task would do when woken. Called by the loop, see `Slot.plan`."""
+        slot = self.slot
+        user = slot.mailbox.user
+        if slot.door != PLANNED:
+            return  # the task was woken meanwhile, or has ended
+        if user:
+            try:
+                left = drain(slot, user)
+            except BaseException as error:  # noqa: BLE001 - sorted out there
+                _crashed(slot, error)
+                return
+            if left is not None:
+                user.appendleft(left)
+        if slot.door == PLANNED:
+            if user or slot.interrupt:
+                slot.wake()
+            else:
+                slot.door = OPEN
+
     async def stop(
         self, reason: Literal["stopped", "normal"] = "stopped", timeout_s: float | None = 5.0, *, drain: bool = False
     ) -> None:
@@ -227,6 +247,12 @@ def _inline_failed(slot: Slot, error: BaseException, started_s: float) -> NoRetu
         if slot.door == INSIDE:
             slot.door = OPEN if slot.waker is not None else SHUT
         raise error.with_traceback(None) from error.__cause__
+    _crashed(slot, error)
+    raise crashed_error(slot, error)
+
+
+def _crashed(slot: Slot, error: BaseException) -> None:
+    """Let the server's task end for a handler that raised elsewhere."""
     slot.door = SHUT
     slot.note_crash(error)
     slot.interrupt = True
@@ -236,7 +262,6 @@ def _inline_failed(slot: Slot, error: BaseException, started_s: float) -> NoRetu
         slot.ending = Ending(reason, final=True)
         slot.fail_everything(lambda: ended_error(slot, reason))
         raise error
-    raise crashed_error(slot, error)
 
 
 def _inline_deferred(slot: Slot, reply: object, timeout_s: float | None, started_s: float) -> object:

