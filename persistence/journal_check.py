@@ -92,7 +92,7 @@ class JournalCheck:
                 continue
             begin = walk.header.continues if walk.header is not None else base
             start = Link(begin.seq, begin.sum)
-            hole = pruned and file.first_seq is not None and link.seq != begin.seq <= base.seq
+            hole = pruned and link.seq != begin.seq <= base.seq
             if not hole and not (start == link or (link.is_gap and start.seq == link.seq)):
                 what = f"it says that it continues record {begin.seq}, not record {link.seq} of the file before"
                 self._damage("journal", walk, what, offset=0, seq=link.seq + 1)
