@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 PUSHED: Final = "pushed"
 COPIED: Final = "history_copied"
-MAX_FRAME: Final = 2**63 - 1
-_PUSHED_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"pushed","data":\{"id":([1-9]\d{0,17})[,}]')
+MAX_FRAME: Final = 2**53 - 1
+"""No id of a frame is higher."""
+_PUSHED_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"pushed","data":\{"id":([1-9]\d{0,14})[,}]')
 _OTHER_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"(?!pushed"|history_copied")')
 
 

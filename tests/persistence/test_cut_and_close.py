@@ -10,7 +10,7 @@ from session_actor.persistence import FileStore
 
 async def leftover(root: Path, sessions: list[str]) -> None:
     """Leave a store with a segment that the next open will cut."""
-    store = FileStore(root)
+    store = FileStore(root, cut_at_close=0)
     await store.open()
     for session in sessions:
         lease = await store.acquire(session, create=True)

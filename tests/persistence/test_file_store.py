@@ -39,7 +39,7 @@ def files(root: Path) -> dict[str, bytes]:
 
 async def some(root: Path) -> None:
     """A closed store with one session of one record."""
-    async with opened(FileStore(root), working=False) as store:
+    async with opened(FileStore(root, cut_at_close=0), working=False) as store:
         say(store, await store.acquire("user-42", create=True), "first")
 
 
@@ -74,7 +74,7 @@ async def test_what_was_preallocated_is_given_back_at_close(root):
 async def test_opening_and_closing_an_untouched_store_changes_nothing(root):
     await some(root)
     before = files(root)
-    async with opened(FileStore(root), working=False) as store:
+    async with opened(FileStore(root, cut_at_close=0), working=False) as store:
         assert await listed(store) == ["user-42"]
     assert files(root) == before
 

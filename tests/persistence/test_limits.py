@@ -91,7 +91,7 @@ async def test_rot_behind_the_last_watermark_looks_like_a_torn_end_and_is_report
 
 
 async def test_a_torn_end_that_was_kept_aside_keeps_the_text_of_a_session_that_is_deleted_later(root):
-    async with opened(FileStore(root), working=False) as store:
+    async with opened(FileStore(root, cut_at_close=0), working=False) as store:
         say(store, await store.acquire("user-42", create=True), "one", "secret")
         await store.flush("written")
         (segment,) = (root / "log").glob("*.ndjson")

@@ -179,7 +179,7 @@ async def test_a_store_that_another_process_opened_and_left_meanwhile_is_lost_to
     async with opened(store, working=False):
         (lease,) = await warm(store)
         (root / "LOCK").unlink()
-        async with opened(FileStore(root)) as other:
+        async with opened(FileStore(root, cut_at_close=0)) as other:
             await synced(other, await loaded(other), "the other's")
         with pytest.raises(NotDurable, match="not as this process left it"):
             await store.flush("synced", say(store, lease, "in vain"))

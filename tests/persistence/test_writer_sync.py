@@ -109,11 +109,11 @@ async def test_an_idle_store_writes_down_that_all_is_synced_once(root, monkeypat
 
 
 async def test_closing_writes_down_that_all_is_synced(root):
-    async with opened(FileStore(root), working=False) as store:
+    async with opened(FileStore(root, cut_at_close=0), working=False) as store:
         await warm(store)
         end = store._engine.log.current.end
     assert [line.w for line in log_lines(root)] == [0, end]
-    async with opened(FileStore(root)):
+    async with opened(FileStore(root, cut_at_close=0)):
         pass
     assert len(log_lines(root)) == 2
 
