@@ -12,6 +12,7 @@ from session_actor.persistence.record import verify
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "durability.md").read_text(encoding="utf-8")
+SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "persistence").glob("*.py")))
 NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
 TABLES = [table.splitlines() for table in re.findall(r"^\|.*?(?=\n\n|\Z)", PAGE, re.DOTALL | re.MULTILINE)]
 SAMPLES = [
@@ -35,3 +36,18 @@ def test_every_promise_names_a_test():
 def test_every_line_that_the_page_shows_is_a_line_of_the_store():
     assert len(SAMPLES) > 4
     assert [line for line in SAMPLES if not verify(line.encode() + b"\n")] == []
+
+
+def test_every_event_that_the_page_names_is_told():
+    (names,) = re.findall(r"^`telemetry\.attach.*?\n\n", PAGE, re.DOTALL | re.MULTILINE)
+    found = set(re.findall(r"`([a-z_]+)`", names))
+    told = set(re.findall(r'"([a-z_]+)"', SOURCES))
+    assert len(found) > 10
+    assert found - told == set()
+
+
+def test_every_kind_of_finding_is_on_the_page():
+    (table,) = [table for table in TABLES if table[0].startswith("| finding ")]
+    kinds = {kind for row in table[2:] for kind in re.findall(r"`(\w+)`", row.split("|")[1])}
+    told = set(re.findall(r'\b(?:note|damage)\(\s*"(\w+)"', SOURCES)) | set(re.findall(r'_damage\("(\w+)"', SOURCES))
+    assert kinds == told
