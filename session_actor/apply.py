@@ -96,7 +96,7 @@ def _pushed(state: State, event: Pushed, at_us: int, _found: Found) -> Frame:
         slots.append(frame)
         state.next_id = frame_id + 1
     if new_branch is not None:
-        _make_branch(state, new_branch, frame_id, attach=event.attach)
+        _make_branch(state, new_branch, frame_id, event.attach)
     elif branch is not None:
         _move(state, branch, frame_id)
     else:
@@ -187,7 +187,7 @@ def _branched(state: State, event: Branched, _at_us: int, found: Frame | None) -
     _check_free(state, event.name)
     if found is None:
         found = _existing(state, event.at)
-    _make_branch(state, event.name, event.at, attach=event.attach)
+    _make_branch(state, event.name, event.at, event.attach)
     return found
 
 
@@ -279,7 +279,7 @@ def _move(state: State, branch: str | None, head: int | None) -> None:
         state.branches[branch] = head
 
 
-def _make_branch(state: State, name: str, head: int, *, attach: bool) -> None:
+def _make_branch(state: State, name: str, head: int, attach: bool) -> None:  # noqa: FBT001 - a keyword costs here
     state.branches[name] = head
     if attach:
         state.attached = name

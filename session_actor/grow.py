@@ -29,14 +29,15 @@ _NOTHING: Final = Frame(0, None, 0, 0)
 def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
     """The frame of `event` on top of `parent` (None: it is the first of its stack), pushed at `at_us`."""
     below = _NOTHING if parent is None else parent
-    frame_id, parent_id, turns = event.id, event.parent, event.turns
+    frame_id, parent_id, turns, instructions = event.id, event.parent, event.turns, event.instructions
+    user_input, assistant_output = event.user_input, event.assistant_output
     exchange, step, open_calls = below.exchange, below.step, below.open_calls
     if turns is None:
-        if event.user_input:
+        if user_input:
             exchange = frame_id
-        if event.assistant_output:
+        if assistant_output:
             step = frame_id
-        if open_calls and (event.user_input or event.assistant_output):
+        if open_calls and (user_input or assistant_output):
             open_calls = still_held(open_calls)
     else:
         spoke = False
@@ -53,20 +54,20 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
         parent_id,
         below.depth + 1,
         at_us,
-        event.user_input,
-        event.assistant_output,
+        user_input,
+        assistant_output,
         event.assumptions,
         event.decisions,
         turns,
         event.forked_from,
         event.pinned,
-        event.instructions,
+        instructions,
         event.holds,
-        event.instructions or below.in_force,
+        below.in_force if instructions is None else instructions,
         exchange,
         step,
         open_calls,
-        below.configured if event.instructions is None else frame_id,
+        below.configured if instructions is None else frame_id,
         below.run_from if parent_id == frame_id - 1 else frame_id,
     )
 

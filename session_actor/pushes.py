@@ -78,7 +78,9 @@ def push(  # noqa: PLR0917 - by place, because this is the hot path
 
 def _place(state: State, parent: int | None) -> Place | None:
     """What the record of a keyframe holds: what the frame inherits. None: it is the first of its stack."""
-    frame = None if parent is None else state.table.get(parent)
+    if parent is None:
+        return None
+    frame = state.table.frames[parent] or state.table.get(parent)
     return None if frame is None else place_on(frame)
 
 
@@ -161,6 +163,8 @@ def fork(state: State, command: Fork, head: int | None) -> Decision:
 def _pushes(command: Fork) -> bool:
     """Whether any field asks for a new frame. Raises `InvalidArgument` for a value that is none of its kind."""
     user_input, assistant_output = command.user_input, command.assistant_output
+    if type(user_input) is str and user_input:
+        return True  # as nearly always; `push` checks the rest
     return bool(
         command.turns is not None
         or (user_input is not _BLANK and checked(content.text, user_input, "user_input"))
