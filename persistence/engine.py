@@ -26,7 +26,7 @@ from .trouble import Trouble
 from .writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import AsyncGenerator, Callable, Iterable
 
     from .disk_thread import Result
     from .events import Events
@@ -200,8 +200,14 @@ class Engine:
         log.ahead = self.loader.read_ahead(log)
         return log, False
 
+    @contextlib.asynccontextmanager
+    async def alone(self) -> AsyncGenerator[None]:
+        """Meanwhile nobody else changes journals, snapshots or the catalog."""
+        async with self.cutter.lock, self._snapshot_lock:
+            yield
+
     async def run_cut(self, job: Callable[[], Result]) -> Result:
-        """Run a job that changes journals and catalog, in the thread of the cuts; `cutter.lock` must be held."""
+        """Run a job in the thread of the cuts."""
         return await self._cut_thread.run(job)
 
     def _has_journal(self, session: str, birth: str) -> bool:

@@ -272,12 +272,12 @@ class FileStore:
         salvaged = await Salvager(self._disk, engine, salvage).session(log)
         if salvaged is None:
             raise StoreCorrupt(self._root, f"nothing of session {log.session!r} can be kept by salvage {salvage!r}")
-        self._held(lease)
-        log.lease, salvaged.log.lease = None, lease
-        lease.state, lease.birth = salvaged.log, salvaged.log.birth
+        holder, log.lease = log.lease, None
+        if holder is not None:
+            holder.state, holder.birth, salvaged.log.lease = salvaged.log, salvaged.log.birth, holder
         self._logs[log.session] = salvaged.log
         self._salvaged[log.session] = salvaged
-        return salvaged.log
+        return self._held(lease)
 
     def save(self, lease: Lease, seq: int, data: bytes) -> None:
         """See `Store.save`."""

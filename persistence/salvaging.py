@@ -54,12 +54,12 @@ class Salvager:
         nothing has changed.
         """
         engine = self._engine
-        async with engine.cutter.lock:
-            segments = [*engine.log.sealed, *([engine.log.current] if engine.log.current else [])]
-            places = [segment for segment in segments if log in segment.spans]
-            salvaged = await engine.run_cut(lambda: self._copy(log, places, lost_at_end))
+        async with engine.alone():
+            segments = [segment for segment in engine.log.live() if log in segment.spans]
+            salvaged = await engine.run_cut(lambda: self._copy(log, segments, lost_at_end))
             if salvaged is not None:
                 log.dead = True
+                engine.snapshotter.discard(log)
         return salvaged
 
     def _copy(self, log: SessionLog, segments: list[Segment], lost_at_end: int) -> Salvaged | None:

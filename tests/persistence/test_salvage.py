@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import random
 from pathlib import Path
 
 import pytest
 
-from session_actor.persistence import FileStore, LogCorrupt, PersistenceError, StoreCorrupt
+from session_actor.persistence import Fenced, FileStore, LogCorrupt, PersistenceError, StoreCorrupt
 from session_actor.persistence.repair import repair
 from session_actor.persistence.verify import check
 
@@ -248,3 +249,18 @@ async def test_a_pruned_session_whose_snapshots_are_lost_keeps_what_is_readable(
         assert found.report.gaps[0].first == 1
         assert found.records[-1].seq == 60
     assert not check(root).damaged
+
+
+async def test_a_session_that_is_acquired_again_during_its_salvage_is_its_new_owners(root):
+    break_journal(root, "a", 17)
+    async with opened(FileStore(root, recovery="readable", **SMALL), working=False) as store:
+        first = await store.acquire("a", create=False)
+        loading = asyncio.ensure_future(store.load(first, snapshots=False))
+        await asyncio.sleep(0)
+        second = await store.acquire("a", create=False)
+        with pytest.raises(Fenced):
+            await loading
+        found = await store.load(second, snapshots=False)
+        assert [record.seq for record in found.records] == ALL
+        push(store, second, 2)
+    assert (await loaded(root, "a"))["a"] == [*ALL, 46, 47]
