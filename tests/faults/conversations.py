@@ -17,7 +17,7 @@ from session_model import Model
 
 from session_actor import Session, SessionDeleted, SessionNotFound, SessionService
 
-KINDS = ("pop",) * 9 + ("checkpoint", "goto", "main", "fork") * 5 + ("delete", "delete")
+KINDS = ("pop",) * 9 + ("checkpoint", "goto", "main", "fork") * 5 + ("delete", "delete", "prune", "prune")
 OLD_ENOUGH = 60
 """Operations before a session may be deleted, so that some grow long."""
 Operation = tuple[Any, ...]
@@ -53,6 +53,8 @@ class Conversation:
             case "fork":
                 at = chance.choice(sorted(model.ancestry(head)))
                 operation = ("fork", at, f"fork {self.done}", f"{self.done}")
+            case "prune":
+                operation = ("prune",)
             case "delete" if self.done > OLD_ENOUGH:
                 operation = ("delete",)
         return operation
