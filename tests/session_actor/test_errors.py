@@ -101,8 +101,8 @@ def test_a_busy_session_says_how_long_it_was_waited_for(waited_s, says):
 
 def test_damage_advises_what_can_be_done_today():
     for error in (store.JournalCorrupt("/x", 9, 3), errors.ReplayError("push", 3, "why")):
-        assert "backup" in str(error)
-        assert "verify" not in str(error)
+        assert "python -m session_actor verify" in str(error)
+        assert "repair" in str(error)
 
 
 def test_what_a_service_refuses_is_a_refusal():

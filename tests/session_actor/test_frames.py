@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_actor.blocks import Document, Image, Native, Text, Thinking, ToolCall, ToolResult
-from session_actor.commands import AddAssistant, AddUser, Push
+from session_actor.commands import AddAssistant, AddUser, Configure, Fork, Pop, Push
 from session_actor.frames import Frame, Instructions, PendingCall, Tool, Turn, Usage
 from session_actor.table import Table
 
@@ -178,3 +178,18 @@ def test_frames_can_be_copied_and_compared():
 
     assert copy.deepcopy(frame) == frame
     assert frame != Live().do(AddUser("hello!"))
+
+
+def test_a_frame_says_where_its_instructions_and_its_run_of_ids_come_from():
+    live = Live()
+    live.do(AddUser("one"))
+    live.do(Configure("be kind"))
+    live.do(AddUser("three"))
+    live.do(Pop(1))
+    live.do(AddUser("four"))
+    live.do(AddUser("five"))
+    live.do(Fork(3, user_input="six"))
+
+    frames = live.state.table.frames[1:]
+    assert [frame.configured for frame in frames] == [None, 2, 2, 2, 2, 2]
+    assert [frame.run_from for frame in frames] == [1, 1, 1, 4, 4, 6]
