@@ -125,7 +125,7 @@ class StoreLock:
     def _is_current(self, fd: int) -> bool:
         """Whether the path still names the file that was locked: it may have been removed and made anew meanwhile."""
         try:
-            return os.path.samestat(os.fstat(fd), self._path.stat(follow_symlinks=False))
+            return os.path.samestat(os.fstat(fd), os.stat(self._path, follow_symlinks=False))  # noqa: PTH116 - asked at every sync
         except FileNotFoundError:
             return False
 
