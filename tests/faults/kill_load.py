@@ -85,7 +85,7 @@ class Parent:
             if self.kills % KILLS_A_STORE == 0:
                 self.end_store()
             early = self.chance.random() < EARLY
-            self.run_worker(lives_s=self.chance.uniform(0, 0.02), early=early)
+            self.run_worker(lives_s=self.chance.uniform(0, 0.03), early=early)
         self.end_store()
 
     def end_store(self) -> None:
@@ -99,7 +99,7 @@ class Parent:
         self.conversations = [Conversation(f"{self.seed}/{self.stores}/{index}") for index in range(SESSIONS)]
 
     def run_worker(self, *, lives_s: float | None, early: bool = False) -> None:
-        """Let one worker work, and kill it `lives_s` after it was ready, or `early`, after its birth; None: not at all."""
+        """Let a worker work, and kill it `lives_s` after it was ready, or `early`, after its birth; None: not at all."""
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
