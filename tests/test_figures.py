@@ -27,6 +27,8 @@ CONSTANTS = {
     "session_actor.persistence.file_store.SYNC_INTERVAL_S": 1.0,
     "session_actor.persistence.file_store.SEGMENT_BYTES": 8 * MB,
     "session_actor.persistence.file_store.BACKLOG_BYTES": 64 * MB,
+    "session_actor.persistence.file_store.JOURNAL_BYTES": MB,  # a file of a journal is sealed with an index then
+    "session_actor.persistence.file_store.CUT_AT_CLOSE": 64,  # closing cuts the log when it has so few sessions
 }
 
 
