@@ -85,11 +85,11 @@ class FileArchive:
         """See `Archive.read`."""
         wanted, memory = _sorted(ids), False
         while True:
-            view = self._view(memory=memory)
+            view, fresh = self._view(memory=memory), self._kept.row is None
             try:
                 lines = self._read(wanted, view)
             except (FileNotFoundError, StoreCorrupt):
-                if self._is_final(view):
+                if self._is_final(view) and fresh:
                     raise
                 continue
             if view.memory is not None or not _without(wanted, lines):
@@ -100,11 +100,11 @@ class FileArchive:
         """See `Archive.fetch`."""
         wanted, memory = _sorted(ids), False
         while True:
-            view = self._view(memory=memory)
+            view, fresh = self._view(memory=memory), self._kept.row is None
             try:
                 lines = await self._has.thread.run(partial(self._read, wanted, view))
             except (FileNotFoundError, StoreCorrupt):
-                if self._is_final(view):
+                if self._is_final(view) and fresh:
                     raise
                 continue
             if view.memory is not None or not _without(wanted, lines):
@@ -132,11 +132,11 @@ class FileArchive:
         return _View(None, Extent(row.journal, row.bytes, row.seq, row.sum, row.crc), [], [])
 
     def _is_final(self, view: _View) -> bool:
-        """Whether what failed would fail again: nothing was moved since, and nothing was remembered from before."""
-        used, self._kept = self._kept, _Kept()
+        """Whether nothing was moved since; what was remembered is forgotten, for the next try."""
+        self._kept = _Kept()
         now = self._view(memory=False)
         same = now.extent is view.extent if now.log is not None else now.extent == view.extent
-        return now.log is view.log and same and not used.row
+        return now.log is view.log and same
 
     def _path(self, number: int) -> str:
         return f"{self._has.journals}/{journal_path(self._session, number)}"

@@ -25,7 +25,7 @@ async def list_sessions(engine: Engine, logs: Mapping[str, SessionLog], prefix: 
     fresh = sorted(session for session in logs if session.startswith(prefix))
     index, after = 0, None
     while True:
-        rows = await engine.read_thread.run(partial(engine.catalog.rows, prefix, after, PAGE))
+        rows, sealed = await engine.read_thread.run(partial(_page, engine, prefix, after))
         for row in rows:
             while index < len(fresh) and fresh[index] < row.session:
                 if (info := await _newest(engine, logs, fresh[index])) is not None:
@@ -33,7 +33,9 @@ async def list_sessions(engine: Engine, logs: Mapping[str, SessionLog], prefix: 
                 index += 1
             if index < len(fresh) and fresh[index] == row.session:
                 index += 1
-            if (info := _of_log(logs[row.session]) if row.session in logs else _of_row(engine, row)) is not None:
+            size = sealed.get((row.session, row.birth), 0)
+            log = logs.get(row.session)
+            if (info := _of_row(engine, row, size) if log is None else _of_log(log, size)) is not None:
                 yield info
         if len(rows) < PAGE:
             break
@@ -45,20 +47,33 @@ async def list_sessions(engine: Engine, logs: Mapping[str, SessionLog], prefix: 
 
 async def _newest(engine: Engine, logs: Mapping[str, SessionLog], session: str) -> SessionInfo | None:
     """What is known of a session that was in `logs`: a cut may have moved it to the catalog since."""
+    if session in logs and logs[session].extent is None:
+        return _of_log(logs[session], 0)
+    row, sealed = await engine.read_thread.run(partial(_one, engine, session))
     if session in logs:
-        return _of_log(logs[session])
-    row = await engine.read_thread.run(partial(engine.catalog.get, session))
-    return None if row is None else _of_row(engine, row)
+        return _of_log(logs[session], sealed)
+    return None if row is None else _of_row(engine, row, sealed)
 
 
-def _of_log(log: SessionLog) -> SessionInfo | None:
+def _page(engine: Engine, prefix: str, after: str | None) -> tuple[list[CatalogRow], dict[tuple[str, str], int]]:
+    """Rows of the catalog, and the bytes of these sessions' sealed files. Blocks."""
+    rows = engine.catalog.rows(prefix, after, PAGE)
+    return rows, engine.catalog.files.sizes(rows[0].session, rows[-1].session) if rows else {}
+
+
+def _one(engine: Engine, session: str) -> tuple[CatalogRow | None, int]:
+    row = engine.catalog.get(session)
+    return row, 0 if row is None else engine.catalog.files.sizes(session, session).get((session, row.birth), 0)
+
+
+def _of_log(log: SessionLog, sealed_bytes: int) -> SessionInfo | None:
     if not log.exists:
         return None
-    size = 0 if log.extent is None else log.extent.size_bytes
+    size = 0 if log.extent is None else log.extent.size_bytes + sealed_bytes
     return SessionInfo(log.session, log.birth, log.created_us, log.appended_seq, size)
 
 
-def _of_row(engine: Engine, row: CatalogRow) -> SessionInfo | None:
+def _of_row(engine: Engine, row: CatalogRow, sealed_bytes: int) -> SessionInfo | None:
     if (row.session, row.birth) in engine.cutter.unforgotten:
         return None
-    return SessionInfo(row.session, row.birth, row.created_us, row.seq, row.bytes)
+    return SessionInfo(row.session, row.birth, row.created_us, row.seq, row.bytes + sealed_bytes)
