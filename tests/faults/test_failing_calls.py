@@ -16,7 +16,7 @@ from ..simulation.disk import NEED_ROOM, Fault
 from ..simulation.life import FOR_GOOD, Life, Ways
 from ..simulation.loop import simulated
 
-LIFE = 58
+LIFE = 50
 STEPS = 25
 KINDS = {
     "EIO": Fault(0, 0, errno.EIO),
@@ -30,7 +30,7 @@ KINDS = {
 def lead(fault: Fault | None, *, turns: bool) -> Life:
     """A whole life with everything in it; the fault is mended before the store is closed for the last time."""
     with simulated(LIFE) as (loop, _):
-        life = Life(Random(LIFE), Ways(segment_bytes=2000, turns=turns))
+        life = Life(Random(LIFE), Ways(segment_bytes=2000, journal_bytes=2000, turns=turns))
 
         async def live() -> None:
             if fault is not None:
@@ -50,10 +50,10 @@ def lead(fault: Fault | None, *, turns: bool) -> Life:
     return life
 
 
-@pytest.mark.parametrize("turns", [False, True], ids=["at-once", "in-turns"])
 @pytest.mark.parametrize("good", [False, True], ids=["once", "for-good"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_call_may_fail(faults, kind, good, turns):
+def test_any_call_may_fail(faults, kind, good):
+    turns = kind == "EIO"  # threads take turns in some of the cases, and work at once in the others
     calls = lead(None, turns=turns).disk.calls
     assert calls > 100
     for number in faults.some(range(1, calls + 1)):
@@ -80,19 +80,19 @@ def test_the_life_that_is_led_has_everything_in_it():
 
 async def use(root, disk: OsDisk) -> None:
     """Write, cut, delete, open again, on the real disk."""
-    async with opened(FileStore(root, segment_bytes=4096, disk=disk), working=False) as store:
+    async with opened(FileStore(root, segment_bytes=2048, disk=disk), working=False) as store:
         lease = await store.acquire("ann", create=True)
-        for number in range(12):
-            say(store, lease, f"{number} {'x' * 500}")
+        for number in range(4):
+            say(store, lease, f"{number} {'x' * 1000}")
             await store.flush("written")
         await store.flush("synced")
         await store._engine.cutter.cut()
         other = await store.acquire("ben", create=True)
         say(store, other, "gone")
         await store.delete(other)
-    async with opened(FileStore(root, segment_bytes=4096, disk=disk), working=False) as store:
+    async with opened(FileStore(root, segment_bytes=2048, disk=disk), working=False) as store:
         lease = await store.acquire("ann", create=False)
-        assert await said(store, lease) == [f"{number} {'x' * 500}" for number in range(12)]
+        assert await said(store, lease) == [f"{number} {'x' * 1000}" for number in range(4)]
 
 
 async def test_a_short_write_or_read_at_any_call_is_gone_on_with(tmp_path, monkeypatch, faults):
@@ -113,7 +113,7 @@ async def test_a_short_write_or_read_at_any_call_is_gone_on_with(tmp_path, monke
     monkeypatch.setattr(os, "pread", pread)
     await use(tmp_path / "whole", OsDisk())
     total = state["calls"]
-    assert total > 30
+    assert total > 20
     for number in faults.some(range(1, total + 1)):
         state |= {"calls": 0, "short": number}
         await use(tmp_path / str(number), OsDisk())

@@ -1,4 +1,4 @@
-"""Mixed journals of twenty records: cut off at every length, with every bit flipped, with anything behind their ends."""
+"""Mixed journals of twenty records: cut off at every length, with every bit flipped, with anything behind the end."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def test_what_lies_behind_the_end_of_a_journal_has_no_effect(faults, kind):
     with simulated(1) as (loop, _):
         cut = specimen(loop, twenty_records_cut)
         living = Living(loop, cut.files)
-        for path, session in journals(cut).items():
-            data = cut.files[path]
-            for length in faults.some(range(1, 8193)):
-                tail = {"zeros": bytes(length), "garbage": faults.rng.randbytes(length), "lines": data * 10}[kind]
-                living.put(path, data + tail[:length])
-                assert living.found(session) == {session: cut.state()[session]}, length
+        path, session = next((path, session) for path, session in journals(cut).items() if session == "ann")
+        data, expected = cut.files[path], {session: cut.state()[session]}
+        for length in faults.some(range(1, 8193)):
+            tail = {"zeros": bytes(length), "garbage": faults.rng.randbytes(length), "lines": data * 10}[kind]
+            living.put(path, data + tail[:length])
+            assert living.found(session) == expected, length
         living.close()
 
 

@@ -11,7 +11,7 @@ from ..simulation.loop import simulated
 from ..simulation.model import Model
 
 PARTS = 4
-LIVES = 1000
+LIVES = 400
 STEPS = 40
 
 
@@ -19,6 +19,8 @@ def ways(rng: Random, *, faults: bool, crashes: bool) -> Ways:
     """One way to live."""
     return Ways(
         segment_bytes=rng.choice((1000, 2000, 4000, 20_000)),
+        journal_bytes=rng.choice((500, 2000, 100_000)),
+        cut_at_close=rng.choice((0, 64)),
         working=rng.random() < 0.7,
         turns=rng.random() < 0.7,
         faults=faults,

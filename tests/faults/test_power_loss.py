@@ -25,7 +25,7 @@ def test_no_loss_of_power_loses_what_was_synced_or_leaves_a_store_that_does_not_
             chosen = ways(rng, faults=False, crashes=False)
             try:
                 model, crashes = lead(loop, rng, 15, min(left, A_LIFE), chosen)
-                check(loop, crashes, model, chosen.segment_bytes)
+                check(loop, crashes, model, chosen)
             except BaseException as error:
                 error.add_note(f"life {number}")
                 raise

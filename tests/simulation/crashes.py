@@ -29,23 +29,25 @@ def lead(loop: SimLoop, rng: Random, steps: int, limit: int, ways: Ways) -> tupl
     return life.model, crashes
 
 
-def check(loop: SimLoop, crashes: list[Crash], model: Model, segment_bytes: int) -> None:
+def check(loop: SimLoop, crashes: list[Crash], model: Model, ways: Ways) -> None:
     """A store opens on each state, and holds all that was acknowledged, and nothing else but what came next."""
     known: dict[object, State] = {}
     for crash in crashes:
         content = tuple((path, bytes(inode.data)) for path, inode in crash.image.files().items())
         if content not in known:
-            known[content] = loop.run(opened(crash.image, segment_bytes))
+            known[content] = loop.run(opened(crash.image, ways))
         found = known[content]
         told = f"{crash.least} of {crash.most} entries were acknowledged; it holds {shown(found)}"
         kept = model.kept(found, crash.least, crash.most)
         assert kept is not None, f"{told}; model: {shown(model.state(crash.most))}"
 
 
-async def opened(image: Image, segment_bytes: int) -> State:
+async def opened(image: Image, ways: Ways) -> State:
     """What a store holds that is opened on an image."""
-    store = FileStore(ROOT, segment_bytes=segment_bytes, disk=SimDisk(image))
+    store = FileStore(
+        ROOT, segment_bytes=ways.segment_bytes, journal_bytes=ways.journal_bytes, cut_at_close=0, disk=SimDisk(image)
+    )
     await store.open()
     found = await state_of(store)
-    await store.close()
+    store._engine.let_go()
     return found

@@ -15,7 +15,8 @@ from .image import Folder, Image, Inode, missing
 from .loop import SimThread
 
 CHANGING = frozenset(
-    {"create", "make_dir", "make_root", "rename", "unlink", "sync_dir", "write", "preallocate", "truncate", "sync", "commit"}
+    {"create", "make_dir", "make_root", "rename", "unlink", "sync_dir", "write", "preallocate", "truncate", "sync",
+     "commit"}
 )  # fmt: skip
 NEED_ROOM = frozenset({"create", "make_dir", "make_root", "rename", "write", "preallocate", "commit"})
 
@@ -61,7 +62,7 @@ class SimDisk:
 
     def reach(self, kind: str, path: str = "") -> Fault | None:
         """Before each call. Returns the fault of one that must be done in part before it fails."""
-        if self.watch is not None and kind in CHANGING:
+        if self.watch is not None and kind in CHANGING and not self.dead:
             self.watch(kind)
         if self.dead:
             raise Dead(errno.EIO, "dead", path)
@@ -82,9 +83,9 @@ class SimDisk:
         return error
 
     def take_room(self, inode: Inode, size: int) -> None:
-        if self.room_bytes is not None and size > len(inode.data):
-            if self.image.size_bytes() + size - len(inode.data) > self.room_bytes:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        grown = size - len(inode.data)
+        if self.room_bytes is not None and grown > 0 and self.image.size_bytes() + grown > self.room_bytes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     # --- Disk ---------------------------------------------------------------------------------------------------------
 
@@ -204,9 +205,6 @@ class SimFile:
         self.inode.sync()
 
     def linked(self):
-        return True
-
-    def linked(self):
         return any(node is self.inode for node in self.folder.names.values())
 
     def close(self):
@@ -229,9 +227,6 @@ class SimLock:
         self.held = True
 
     def renew(self):
-        return True
-
-    def renew(self):
         return self.held and self.path in self.disk.image.locks
 
     def release(self):
@@ -249,7 +244,7 @@ class SimConnection(sqlite3.Connection):
     """What was committed."""
 
     def close(self):
-        if self.in_transaction or len(spare_connections) >= 4:  # noqa: PLR2004
+        if self.in_transaction or len(spare_connections) >= 4:
             super().close()
         else:
             spare_connections.append(self)
@@ -265,7 +260,7 @@ class SimConnection(sqlite3.Connection):
         try:
             self.disk.reach("commit")
         except sqlite3.Error:
-            if self.content and self.disk.chance.random() < 0.5:  # noqa: PLR2004  it failed after all was done
+            if self.content and self.disk.chance.random() < 0.5:
                 super().execute(sql, parameters)
                 self.inode.alternative = self.serialize()
                 self.deserialize(self.content)

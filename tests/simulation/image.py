@@ -54,7 +54,7 @@ class Inode:
         self.lossy = True
 
     def crashed(self, rng: Random, style: str) -> Inode:
-        if self.alternative is not None and rng.random() < 0.5:  # noqa: PLR2004
+        if self.alternative is not None and rng.random() < 0.5:
             return Inode(self.alternative)
         return Inode(survivors(self, rng, style) if self.changes else self.durable)
 
@@ -98,20 +98,20 @@ def survivors(inode: Inode, rng: Random, style: str) -> bytes:
             solid, shortest = min(solid, offset), min(shortest, offset)
         elif offset < len(content):
             break  # what was written after it went into room that the file does not have yet
-    if len(content) > shortest and rng.random() < 0.3:  # noqa: PLR2004
+    if len(content) > shortest and rng.random() < 0.3:
         del content[rng.randint(shortest, len(content)) :]
     return bytes(content)
 
 
-def _tear(content: bytearray, offset: int, data: bytes, solid: int, kept: float, rng: Random) -> None:  # noqa: PLR0917
+def _tear(content: bytearray, offset: int, data: bytes, solid: int, kept: float, rng: Random) -> None:
     """Write some sectors of `data`. Behind `solid` nothing was on the disk before: there it may be anything."""
     for start, end in sectors(offset, offset + len(data)):
         fate = rng.random()
         if fate < kept:
             apply(content, start, data[start - offset : end - offset])
-        elif fate > 0.97 and end > solid:  # noqa: PLR2004
-            start = max(start, solid)
-            apply(content, start, rng.choice((bytes, rng.randbytes))(end - start))
+        elif fate > 0.97 and end > solid:
+            first = max(start, solid)
+            apply(content, first, rng.choice((bytes, rng.randbytes))(end - first))
 
 
 def sectors(start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -152,10 +152,10 @@ class Folder:
         if style == "all":
             return self.names
         names, changes = dict(self.durable), self.changes
-        if rng.random() < 0.5:  # noqa: PLR2004  most file systems keep the order
+        if rng.random() < 0.5:
             changes = changes[: rng.randint(0, len(changes))]
         else:
-            changes = [change for change in changes if rng.random() < 0.6]  # noqa: PLR2004
+            changes = [change for change in changes if rng.random() < 0.6]
         for change in changes:
             rename(names, *change)
         return names

@@ -19,10 +19,10 @@ from session_actor.persistence import (
     StoreDegraded,
 )
 
-from ..persistence.conformance_tools import said, say
+from ..persistence.conformance_tools import say
 from .disk import NEED_ROOM, Fault, SimDisk
 from .image import Image
-from .model import Entry, Model, state_of
+from .model import Entry, Model, state_of, texts_of
 
 SESSIONS = ("user-1", "User-1", "\ud800")
 ROOT = "/disk/store"
@@ -33,6 +33,8 @@ class Ways(NamedTuple):
     """How a life is led."""
 
     segment_bytes: int = 2000
+    journal_bytes: int = 100_000
+    cut_at_close: int = 64
     working: bool = True
     """The workers run."""
     turns: bool = True
@@ -79,7 +81,13 @@ class Life:
         self.disk.faults, self.disk.calls, self.disk.counts = self.faults, calls, counts
         self.disk.chance = self.rng
         self.disk.watch = self.watch
-        return FileStore(ROOT, segment_bytes=self.ways.segment_bytes, disk=self.disk)
+        return FileStore(
+            ROOT,
+            segment_bytes=self.ways.segment_bytes,
+            journal_bytes=self.ways.journal_bytes,
+            cut_at_close=self.ways.cut_at_close,
+            disk=self.disk,
+        )
 
     def note_acknowledged(self) -> None:
         model, store = self.model, self.store
@@ -103,7 +111,7 @@ class Life:
                 self.image, least, most = self.crash
                 self.crash = None
                 self.store = self.new_store()
-            if self.ways.crashes and self.rng.random() < 0.3:  # noqa: PLR2004
+            if self.ways.crashes and self.rng.random() < 0.3:
                 self.die_later(self.rng.randint(1, 12), least=least)
             self.base = 0
             try:
@@ -145,7 +153,7 @@ class Life:
 
     def die_later(self, calls: int, least: int | None = None) -> None:
         """Let power be lost, or the process die, at one of the next calls that change something."""
-        left, power = calls, self.rng.random() < 0.6  # noqa: PLR2004
+        left, power = calls, self.rng.random() < 0.6
 
         def watch(_: str) -> None:
             nonlocal left
@@ -173,7 +181,7 @@ class Life:
     async def step(self) -> None:
         choices = {
             self.append: 10, self.flush: 3, self.sleep: 3, self.cut: 2, self.read: 1, self.release: 1, self.delete: 1,
-            self.reopen: 0.5, self.wait: 1,
+            self.reopen: 0.5, self.wait: 1, self.save: 1,
         }  # fmt: skip
         if self.ways.faults:
             choices |= {self.fail_later: 1.0, self.mend: 1.0}
@@ -210,7 +218,7 @@ class Life:
             if level != "async":
                 self.store.reach(level)
         assert self.base + position == len(self.model.entries)
-        if level != "async" and self.rng.random() < 0.5:  # noqa: PLR2004
+        if level != "async" and self.rng.random() < 0.5:
             await self.store.flush(level, position)
 
     async def flush(self) -> None:
@@ -244,7 +252,7 @@ class Life:
 
         task = asyncio.ensure_future(quiet())
         self.background.add(task)
-        if self.rng.random() < 0.7:  # noqa: PLR2004
+        if self.rng.random() < 0.7:
             await task
         else:
             await asyncio.sleep(0)
@@ -268,8 +276,18 @@ class Life:
             assert not expected, self.told(f"{session!r} is gone")
             return
         self.leases[session] = lease
-        found = tuple(await said(self.store, lease))
+        found = await texts_of(self.store, lease)
         assert found == expected, self.told(f"{session!r} holds {shown({session: found})}")
+
+    async def save(self) -> None:
+        """Queue a snapshot of what a session is now, and perhaps wait until it is durable."""
+        held = [session for session in sorted(self.leases) if self.leases[session].appended_seq]
+        if held:
+            lease = self.leases[self.rng.choice(held)]
+            if lease.live:
+                self.store.save(lease, lease.appended_seq, b'{"texts":%d}' % lease.appended_seq)
+                if self.rng.random() < 0.5:
+                    await self.meanwhile(self.store.saved(lease, lease.appended_seq))
 
     async def release(self) -> None:
         if self.leases:
@@ -289,7 +307,7 @@ class Life:
         first = self.disk.calls + self.rng.randint(1, 12)
         last = self.rng.choice((first, first, first + 5, FOR_GOOD))
         kinds = NEED_ROOM if number == errno.ENOSPC else None
-        self.disk.faults.append(Fault(first, last, number, kinds, partly=self.rng.random() < 0.5))  # noqa: PLR2004
+        self.disk.faults.append(Fault(first, last, number, kinds, partly=self.rng.random() < 0.5))
 
     async def mend(self) -> None:
         """The disk works again; nothing waits any more for what failed."""

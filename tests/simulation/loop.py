@@ -143,6 +143,6 @@ def simulated(seed: int) -> Iterator[tuple[SimLoop, WallClock]]:
                 stack.enter_context(mock.patch.object(module, "perf_counter", loop.time))
         stack.enter_context(mock.patch("time.time_ns", clock.time_ns))
         stack.enter_context(mock.patch("secrets.token_hex", lambda count: names.randbytes(count).hex()))
-        stack.enter_context(mock.patch("structlog.get_logger", lambda *_: Silence()))
+        stack.enter_context(mock.patch("structlog.get_logger", return_value=Silence()))
         stack.callback(loop.close)
         yield loop, clock

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from session_actor.persistence import FileStore
+import msgspec
 
-from ..persistence.conformance_tools import said
+from session_actor.persistence import FileStore, Lease
+from session_actor.persistence.record import NO_SUM
+
+from ..persistence.conformance_tools import AT_US, text_of
 
 State = dict[str, tuple[str, ...]]
 """The texts of every session that has any."""
@@ -68,8 +71,24 @@ async def state_of(store: FileStore) -> State:
     found: State = {}
     async for info in store.sessions():
         lease = await store.acquire(info.id, create=False)
-        found[info.id] = tuple(await said(store, lease))
+        found[info.id] = await texts_of(store, lease)
         assert found[info.id], f"{info.id} is listed and holds nothing"
         assert lease.synced_seq == lease.appended_seq == info.seq
         store.release(lease)
     return found
+
+
+async def texts_of(store: FileStore, lease: Lease) -> tuple[str, ...]:
+    """All texts of a session. A snapshot is of a record that is there, and what is behind it is the end of them all."""
+    records = (await store.load(lease, snapshots=False)).records
+    assert [record.seq for record in records] == list(range(1, len(records) + 1))
+    assert [record.at_us for record in records] == [AT_US + record.seq for record in records]
+    assert [record.prev for record in records] == [NO_SUM, *(record.sum for record in records)][: len(records)]
+    assert {record.kind for record in records} <= {"said"}
+    loaded = await store.load(lease)
+    if loaded.snapshot is not None:
+        snapshot = loaded.snapshot
+        assert msgspec.json.decode(snapshot.data) == {"texts": snapshot.seq}
+        assert snapshot.sum == records[snapshot.seq - 1].sum
+        assert [record.sum for record in loaded.records] == [record.sum for record in records[snapshot.seq :]]
+    return tuple(text_of(record) for record in records)
