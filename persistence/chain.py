@@ -27,28 +27,38 @@ def number_of(path: str) -> int:
     return int(match[1]) if match else 0
 
 
-def chain_of(headers: Mapping[int, SegmentHeader | None], first_live: int) -> tuple[list[int], int]:
-    """Numbers of the segments that count, oldest first, and of one that is missing (0: none).
+def chain_of(headers: Mapping[int, SegmentHeader | None], first_live: int) -> tuple[list[int], list[int]]:
+    """Numbers of the segments that count, oldest first, and of those that should, and are missing.
 
-    `headers`: of each segment, None where it cannot be read. `first_live`: the oldest that is not cut.
+    `headers`: of each segment, None where it cannot be read. `first_live`: the oldest that is not cut. Behind a missing
+    one the chain goes on with the next older: numbers above it are of segments that were given up.
     """
     chain: list[int] = []
+    missing: list[int] = []
     wanted = max((number for number, header in headers.items() if header is not None), default=0)
     if not wanted:
         wanted = max(headers, default=0)
-    while wanted >= first_live and wanted in headers:
-        chain.append(wanted)
-        wanted = _before(wanted, headers)
-    return chain[::-1], wanted if wanted >= first_live else 0
+    while wanted >= first_live:
+        if wanted in headers:
+            chain.append(wanted)
+            wanted = _before(wanted, headers)
+        else:
+            missing.append(wanted)
+            wanted = _older(wanted, headers)
+    return chain[::-1], missing
 
 
 def _before(number: int, headers: Mapping[int, SegmentHeader | None]) -> int:
     """Number of the segment that `number` continues; 0 when there is none."""
     header = headers[number]
     if header is None:
-        return max((other for other in headers if other < number), default=0)
+        return _older(number, headers)
     before = header.continues.segment if header.continues else 0
     return before if before < number else 0
+
+
+def _older(number: int, headers: Mapping[int, SegmentHeader | None]) -> int:
+    return max((other for other in headers if other < number), default=0)
 
 
 def limits_of(chain: Sequence[int], headers: Mapping[int, SegmentHeader | None], sizes: Mapping[int, int]) -> list[int]:
@@ -56,7 +66,7 @@ def limits_of(chain: Sequence[int], headers: Mapping[int, SegmentHeader | None],
     limits = [sizes[number] for number in chain]
     for index, later in enumerate(chain[1:]):
         header = headers[later]
-        if header is not None and header.continues is not None:
+        if header is not None and header.continues is not None and header.continues.segment == chain[index]:
             limits[index] = header.continues.offset
     return limits
 

@@ -86,10 +86,11 @@ class LogSurvey:
         """
         self._list(1 if first_live is None else first_live)
         headers = {number: self._header(number) for number in self.numbers}
-        wanted = first_live or 1
-        chain, missing = chain_of(headers, wanted)
-        if missing and first_live is not None:
-            self.damage.append((missing, Damage(self.path(missing), 0, None)))
+        chain, missing = chain_of(headers, first_live or 1)
+        if first_live is None:
+            chain = [number for number in chain if number > max(missing, default=0)]
+        else:
+            self.damage += [(number, Damage(self.path(number), 0, None)) for number in missing]
         self.chain = chain
         self.outside = [number for number in self.numbers if number not in set(chain)]
         limits = limits_of(chain, headers, dict.fromkeys(chain, _NO_LIMIT))

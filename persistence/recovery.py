@@ -153,8 +153,7 @@ class LogRecovery:
         by_number = {number_of(scan.path): scan for scan in scans}
         headers = {number: scan.header for number, scan in by_number.items()}
         numbers, missing = chain_of(headers, first_live)
-        if missing:
-            self._damage.append((missing, Damage(self._log.path(missing), 0, None)))
+        self._damage += [(number, Damage(self._log.path(number), 0, None)) for number in missing]
         sizes = {number: scan.size for number, scan in by_number.items()}
         return [by_number[number] for number in numbers], limits_of(numbers, headers, sizes)
 

@@ -102,6 +102,8 @@ class FileRepair:
             made = f"{folder}/rebuilt.db"
             rebuild_from(disk, layout, made, survey, f"{folder}/catalog.db").close()
             self._copy(OsDisk(), made, layout.catalog + TEMPORARY)
+        for number in survey.outside:  # cut, or cut off by a loss: the new catalog will not count them
+            self._aside.move(survey.path(number), f"{_name(survey.path(number))}.outside")
         for path in (layout.catalog, f"{layout.catalog}-journal"):
             self._aside.copy(path, f"{_name(path)}.damaged")
         self._disk.unlink(f"{layout.catalog}-journal")

@@ -7,15 +7,13 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from session_actor.persistence import LEVELS
-from session_actor.persistence.store import RECOVERIES
+from session_actor.persistence import LEVELS, RECOVERIES
 from session_actor.supervisors import Backoff, Intensity
 
 from .errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from session_actor.persistence import Level
-    from session_actor.persistence.store import Recovery
+    from session_actor.persistence import Level, Recovery
 
 
 Retention = Literal["all", "prune"]

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from session_actor.persistence import SessionInfo
-    from session_actor.persistence.store import Recovery
+    from session_actor.persistence import Recovery, SessionInfo
 
     from .commands import Target
     from .options import Retention

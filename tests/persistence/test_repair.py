@@ -336,13 +336,42 @@ async def test_a_lost_end_that_is_known_is_a_gap(root):
     assert (await loaded(root, "b"))["b"] == ALL
 
 
-async def test_a_lost_segment_is_salvaged(tmp_path):
+async def interleaved(root: Path, rounds: int = 50) -> None:
+    """Three sessions that write in turn, over several segments of the log."""
+    await fill(root, in_log=0)
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        leases = [await store.acquire(session, create=False) for session in "abc"]
+        for lease in leases:
+            await store.load(lease)
+        for _ in range(rounds):
+            for lease in leases:
+                push(store, lease, 3)
+            await store.flush("synced")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_a_lost_segment_is_salvaged(tmp_path, which):
+    """Records before and behind it are kept."""
     root = tmp_path / "store"
-    await fill(root, in_log=150)
-    segments(root)[0].unlink()
+    await interleaved(root)
+    assert len(segments(root)) > 3
+    lost = segments(root)[which].read_bytes().count(b'"s":"a"')
+    segments(root)[which].unlink()
     mended(root, salvage="readable")
     found = await loaded(root, *"abc")
     assert all(seqs[-1] == 190 for seqs in found.values())
+    assert len(found["a"]) == 190 - max(0, lost - 1)
+
+
+async def test_a_lost_catalog_and_a_lost_segment_keep_what_came_before_it_aside(tmp_path):
+    root = tmp_path / "store"
+    await interleaved(root)
+    first = segments(root)[0].read_bytes()
+    segments(root)[1].unlink()
+    (root / "catalog.db").unlink()
+    assert repair(root, write=True, salvage="readable").left == []
+    assert first in [kept.read_bytes() for kept in (root / "aside").iterdir()]
+    assert (await loaded(root, "a"))["a"][-1] == 190
 
 
 async def test_everything_at_once(root):
