@@ -8,6 +8,13 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, NotDurable, SessionTombstoned
+from session_actor.persistence.record import (
+    decode_log_line,
+    decode_record,
+    encode_log_line,
+    encode_owner,
+    encode_record,
+)
 
 from .conformance_tools import opened, said, say
 from .disks import CachedDisk, Kernel
@@ -88,6 +95,31 @@ async def test_rot_behind_the_last_watermark_looks_like_a_torn_end_and_is_report
         loaded = await again.load(lease)
         assert len(loaded.records) == 1
         assert [torn.offset for torn in loaded.report.torn] == [data.index(b"\n", data.index(b'"one"')) + 1]
+
+
+async def left_behind(root: Path, *texts: str) -> Path:
+    """Make a store as a process leaves it that is killed when it has said this; returns the one segment of its log."""
+    living = root.with_name("living")
+    async with opened(FileStore(living), working=False) as store:
+        say(store, await store.acquire("user-42", create=True), *texts)
+        await store.flush("written")
+        shutil.copytree(living, root)
+    (segment,) = (root / "log").glob("*.ndjson")
+    return segment
+
+
+async def test_who_writes_to_the_files_and_makes_the_sums_fit_is_not_found(root):
+    segment = await left_behind(root, "one", "two")
+    lines = segment.read_bytes().rstrip(b"\0").splitlines(keepends=True)
+    logged = decode_log_line(lines[-1])
+    record = decode_record(bytes(logged.r) + b"\n")
+    forged, _ = encode_record(record.seq, record.at_us, record.kind, b'{"text":"forged"}', record.prev)
+    lines[-1], _ = encode_log_line(logged.w, logged.p, encode_owner(logged.session, logged.birth), forged)
+    segment.write_bytes(b"".join(lines))
+    async with opened(FileStore(root)) as again:
+        lease = await again.acquire("user-42", create=False)
+        assert await said(again, lease) == ["one", "forged"]
+        assert (await again.load(lease)).report.clean
 
 
 async def test_a_torn_end_that_was_kept_aside_keeps_the_text_of_a_session_that_is_deleted_later(root):
