@@ -99,7 +99,7 @@ class Parent:
         self.conversations = [Conversation(f"{self.seed}/{self.stores}/{index}") for index in range(SESSIONS)]
 
     def run_worker(self, *, lives_s: float | None, early: bool = False) -> None:
-        """Let a worker work, and kill it `lives_s` after it was ready, or `early`, after its birth; None: not at all."""
+        """Let a worker work; kill it `lives_s` after it was ready, or `early`, after its birth; None: not at all."""
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
