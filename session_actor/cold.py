@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakSet
 
 from session_actor.persistence import PersistenceError, SessionTombstoned
@@ -10,7 +10,7 @@ from session_actor.supervisors import Refusal
 
 from .errors import FrameUnreadable, RecordUnknown, RecordUnreadable, StoreCorrupt, translate
 from .events import HistoryCopied, Pushed, decode_event
-from .grow import BLOCK, frame_on, standing_in
+from .grow import BLOCK, KEYFRAMES, frame_on, standing_in
 from .service_errors import SessionDeleted
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
     Filling: TypeAlias = Generator[list[int], list[Record], None]
 
-_TROUBLE = (PersistenceError, OSError, RecordUnknown, RecordUnreadable)
+_REACH: Final = 512
+"""How many frames are read at once on the way down to the first that needs no parent."""
+
+_TROUBLE: Final = (PersistenceError, OSError, RecordUnknown, RecordUnreadable)
 
 
 class Shelf:
@@ -86,19 +89,20 @@ def _filling(table: Table, session: str, ids: Sequence[int]) -> Filling:
     """Make the cold frames of `ids`: each yield names the ids whose records are needed next.
 
     A frame needs its parent, down to a keyframe: the block of 32 ids is enough. Records that were made before there
-    were keyframes have no place: then the block of the parent is needed, too.
+    were keyframes have no place: then the parent is needed, too, and so on down; ever more are read at once.
     """
     wanted = [frame_id for frame_id in ids if table.is_cold(frame_id)]
     found: dict[int, _Added] = {}
     asked: set[int] = set()
-    needed = wanted
+    needed, reach = wanted, 0
     while needed:
         block = [frame_id for frame_id in _blocks(needed) if frame_id not in asked and table.is_cold(frame_id)]
         if not block:
             break
         asked.update(block)
         found.update(_frames_in((yield block)))
-        needed = list(_parents_missing(table, found, block))
+        reach = min(2 * reach + KEYFRAMES, _REACH)
+        needed = [below for frame_id in _parents_missing(table, found, block) for below in _down(frame_id, reach)]
     missing = _instructions_missing(table, found)
     if missing:
         _keep_instructions(table, _frames_in((yield missing)))
@@ -106,6 +110,10 @@ def _filling(table: Table, session: str, ids: Sequence[int]) -> Filling:
     for frame_id in wanted:
         if table.frames[frame_id] is None:
             raise StoreCorrupt(f"session {session!r}", f"its frame {frame_id} cannot be made: records are missing")
+
+
+def _down(frame_id: int, reach: int) -> range:
+    return range(max(1, frame_id - reach), frame_id + 1)
 
 
 def _blocks(ids: Iterable[int]) -> list[int]:

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 _SWEEPS_PER_TIMEOUT: Final = 8
 _SWEEP_S_MAX: Final = 60.0
+_PRUNE_S: Final = 10.0
+"""How long a session may be pruned before it is unloaded all the same, when the disk does not answer."""
 _CROWDED_SWEEP_S: Final = 0.05
 """How soon to try again when no session above `max_live` could be unloaded: they were busy, or restarting."""
 
@@ -235,7 +237,7 @@ class Population:
 
     async def _passivate(self, cell: Cell) -> bool:
         if self._options.retention == "prune":
-            with suppress(SessionActorError):
+            with suppress(SessionActorError), anyio.move_on_after(_PRUNE_S):
                 await prune_session(cell, forced=False)
         state = cell.state
         if state is None or isinstance(cell.ref, Dormant):

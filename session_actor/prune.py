@@ -9,9 +9,10 @@ import msgspec
 from session_actor.persistence import PersistenceError
 from session_actor.supervisors import Call, SupervisorError
 
-from .errors import translate
+from .errors import StoreError, translate
 from .history import Held, tips_of
 from .runs import merged, without
+from .service_errors import SessionDeleted
 
 if TYPE_CHECKING:
     from .cell import Cell
@@ -64,7 +65,12 @@ async def prune_session(cell: Cell, timeout_s: float | None = None, *, forced: b
     except SupervisorError as error:
         raise cell.explain(error) from None
     except PersistenceError as error:
-        raise translate(error) from None
+        raise SessionDeleted(cell.id) if cell.deleted else translate(error) from None
+    except OSError as error:
+        raise StoreError(
+            f"pruning session {cell.id!r} was cut short: {error.strerror or error}; "
+            "frames may be given up already, their files are dropped by the next pruning"
+        ) from error
     finally:
         cell.busy -= 1
 

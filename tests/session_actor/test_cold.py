@@ -101,10 +101,11 @@ def test_records_without_a_place_are_read_down_to_where_there_is_one():
         for kind, data, seq, at_us in live.records
     ]
     assert picture(live.replayed()) == picture(live.state)
-    state, _ = cold(live)
+    state, archive = cold(live)
 
     assert state.table.get(70) == live.state.table.get(70)
     assert [number for number, frame in enumerate(state.table.frames) if frame] == list(range(1, 71))
+    assert len(archive.reads) == 2
 
 
 def test_a_copied_history_is_made_from_its_large_records_once():

@@ -7,7 +7,17 @@ import contextlib
 
 import pytest
 
-from session_actor import FrameUnknown, InvalidArgument, MemoryStore, NotDurable, PruneReport, SessionService, snapshots
+from session_actor import (
+    FrameUnknown,
+    InvalidArgument,
+    MemoryStore,
+    NotDurable,
+    PruneReport,
+    SessionDeleted,
+    SessionService,
+    StoreError,
+    snapshots,
+)
 from session_actor.persistence import errors as persistence
 
 from .conftest import reopened
@@ -240,3 +250,32 @@ async def test_a_pruned_session_is_whole_after_a_restart_of_the_service(folder):
         assert list(await session.stack()) == frames
         with pytest.raises(FrameUnknown):
             await session.get(51)
+
+
+@pytest.mark.parametrize("met", [OSError(5, "Input/output error"), persistence.JournalCorrupt("/x", 9, 3)])
+async def test_a_store_that_cannot_prune_is_told_by_an_error_of_the_package(met):
+    class Refusing(MemoryStore):
+        async def prune(self, lease, dropped):
+            raise met
+
+    async with SessionService.open(Refusing()) as service:
+        session = await service.session("user-42", create=True)
+        await session.push("q", "a")
+        await session.pop()
+        with pytest.raises(StoreError):
+            await session.prune()
+        assert (await session.push("on", "")).id == 2
+
+
+async def test_a_session_that_is_deleted_meanwhile_is_deleted():
+    class Slow(MemoryStore):
+        async def saved(self, lease, seq):
+            await deleting
+            await super().saved(lease, seq)
+
+    async with SessionService.open(Slow()) as service:
+        session = await service.session("user-42", create=True)
+        await session.push("q", "a")
+        deleting = asyncio.create_task(service.delete("user-42"))
+        with pytest.raises(SessionDeleted):
+            await session.prune()
