@@ -172,7 +172,7 @@ class ServerRef:
             slot.wake()
 
     def run_planned(self) -> None:
-        """Run what waits in an idle server: what its task would do when woken. Called by the loop, see `Slot.plan`."""
+        """Run what waits in an idle server: what its task would do when woken. Called by the loop (see `PLANNED`)."""
         slot = self.slot
         user = slot.mailbox.user
         if slot.door != PLANNED:

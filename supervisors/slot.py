@@ -163,8 +163,8 @@ class Slot:
         floor = self.floor
         if self.refuse is not None or floor.thread_id != get_ident() or not floor.is_running():
             self.admit()
-        if self in floor.stack:
-            stack = floor.stack
+        stack = floor.stack
+        if stack and self in stack:
             raise DeadlockError([link.id for link in (*stack[stack.index(self) :], self)])
         if timeout_s is not None and not timeout_s >= 0:
             check_timeout("timeout_s", timeout_s)
@@ -181,7 +181,13 @@ class Slot:
             else:
                 deadlines.add(pending, timeout_s)
         if self.door == OPEN and type(message) in self.sync_handlers:
-            self.plan()
+            budget = floor.budget
+            if budget.wakes < WAKES_PER_TURN and budget.check_at >= 0:
+                budget.wakes += 1
+                self.door = PLANNED
+                floor.loop.call_soon(self.ref.run_planned, context=floor.context)
+            else:  # the loop has much else to do
+                self.wake()
         elif self.door != PLANNED and (self.waker is not None or self.door != SHUT):
             self.wake()
         return pending
@@ -207,16 +213,6 @@ class Slot:
     def pending(self, message: object, timeout_s: float | None) -> PendingReply[Any]:
         """Make a call that waits for this slot."""
         return PendingReply(self, message, copy_context(), self.floor.loop.create_future(), timeout_s)
-
-    def plan(self) -> None:
-        """Let the loop run what waits in an idle server; when it has much else to do, wake the server's task for it."""
-        budget = self.floor.budget
-        if budget.wakes < WAKES_PER_TURN and budget.check_at >= 0:
-            budget.wakes += 1
-            self.door = PLANNED
-            self.floor.loop.call_soon(self.ref.run_planned)
-        else:
-            self.wake()
 
     def wake(self) -> None:
         """Shut the door for inline calls and let the server's task look again."""
