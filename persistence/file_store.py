@@ -7,39 +7,33 @@ import contextlib
 import os
 import time
 import weakref
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .archive import FileArchive
-from .batch import Backlog
 from .engine import Engine
 from .errors import (
-    BacklogFull,
-    Fenced,
-    LevelUnreachable,
     NotDurable,
     PersistenceError,
     SessionTombstoned,
     SessionUnknown,
-    StoreClosed,
     StoreCorrupt,
-    StoreDegraded,
     StoreLocked,
 )
 from .events import Events, OnEvent
 from .frame_index import Runs
 from .listing import list_sessions
 from .names import check_session_id, new_birth
+from .record_store import RecordStore
 from .recovery import Recovered
 from .salvaging import Salvager, with_losses
 from .scan import TOMBSTONE
 from .session_log import SessionLog
 from .snapshot import Slots, check_snapshot
 from .storage import OsDisk
-from .store import LEVELS, Lease, Level, LoadedSession, Pruned, Reached, SessionInfo, StoreHealth
-from .waiters import tell
+from .store import Lease, LoadedSession, Pruned, SessionInfo
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 
     from .mending import Salvage
     from .salvaging import Salvaged
@@ -53,9 +47,10 @@ BACKLOG_RECORDS: Final = 100_000
 BACKLOG_BYTES: Final = 64 * 1024 * 1024
 SYNC_INTERVAL_S: Final = 1.0
 TOMBSTONE_BYTES: Final = 200
+Result = TypeVar("Result")
 
 
-class FileStore:
+class FileStore(RecordStore):
     """A `Store` in a directory of a local disk, for one process at a time.
 
     Levels `written` and `synced` are driven by whoever asks for them. Records at level `async` alone are written in the
@@ -91,7 +86,7 @@ class FileStore:
         or, if the log is damaged, when the store is opened (see `store.Recovery`). `disk`: the system calls; None: the
         real ones. `on_event`: told, on the loop, what an operator would want to know; one that raises is detached.
         """
-        self._root = os.fspath(root)
+        super().__init__(os.fspath(root))
         self._lock_timeout_s = lock_timeout_s
         self._backlog_records = backlog_records
         self._backlog_bytes = backlog_bytes
@@ -104,16 +99,12 @@ class FileStore:
         self._salvaged: dict[str, Salvaged] = {}
         self._disk: Disk = OsDisk() if disk is None else disk
         self._events = Events(self._root, on_event)
-        self._engine: Engine | None = None
-        self._backlog = Backlog(0, 0, self._note_admission)
-        self.admitted: tuple[Level, ...] = ()
-        """See `Store.admitted`."""
-        self._accepting = False
         self._changing = False
         self._recovered = Recovered()
         self._logs: dict[str, SessionLog] = {}
         self._token = 0
-        self._deletes: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """Deletions and prunings, which complete whoever waits for them."""
 
     @property
     def on_event(self) -> OnEvent | None:
@@ -174,7 +165,7 @@ class FileStore:
         self._changing = True
         try:
             await engine.free_reserve()
-            for task in list(self._deletes):
+            for task in list(self._tasks):
                 with contextlib.suppress(PersistenceError, OSError):
                     await asyncio.shield(task)
             await self._flush(engine, "synced", engine.backlog.appended_position)
@@ -185,7 +176,7 @@ class FileStore:
             self._engine = None
             self._changing = False
             for log in self._logs.values():
-                _end_lease(log)
+                log.end_lease()
             self._logs = {}
             engine.let_go()
 
@@ -193,11 +184,6 @@ class FileStore:
         """See `Store.workers`: `writer`, `cutter` and `snapshots`."""
         engine = self._opened()
         return {"writer": engine.writer.run, "cutter": engine.cutter.run, "snapshots": engine.snapshotter.run}
-
-    def _opened(self) -> Engine:
-        if self._engine is None:
-            raise StoreClosed(f"the store at {self._root} is not open: open it first")
-        return self._engine
 
     # --- sessions -----------------------------------------------------------------------------------------------------
 
@@ -227,7 +213,7 @@ class FileStore:
 
     def _lend(self, log: SessionLog) -> Lease:
         """Make the lease that is valid from now on."""
-        _end_lease(log)
+        log.end_lease()
         self._logs[log.session] = log
         self._token += 1
         log.lease = Lease(log.session, log.birth, self._token, log)
@@ -301,18 +287,18 @@ class FileStore:
     async def prune(self, lease: Lease, dropped: Sequence[tuple[int, int]]) -> Pruned:
         """See `Store.prune`."""
         engine, log = self._opened(), self._held(lease)
-        return await asyncio.shield(asyncio.ensure_future(engine.pruner.prune(log, Runs(dropped))))
+        return await asyncio.shield(self._keep(engine.pruner.prune(log, Runs(dropped))))
 
     def release(self, lease: Lease) -> None:
         """See `Store.release`."""
         if lease.live and isinstance(lease.state, SessionLog):
-            _end_lease(lease.state)
+            lease.state.end_lease()
             self._forget_idle([lease.state])
 
     async def delete(self, lease: Lease) -> None:
         """See `Store.delete`."""
         engine, log = self._opened(), self._held(lease)
-        _end_lease(log)
+        log.end_lease()
         if not log.appended_seq:
             self._forget_idle([log])
             return
@@ -321,11 +307,12 @@ class FileStore:
         log.appended_seq += 1
         tombstone = (log, log.appended_seq, time.time_ns() // 1000, TOMBSTONE, b"{}", TOMBSTONE_BYTES)
         position = engine.backlog.append(tombstone)
-        await asyncio.shield(self._keep(asyncio.get_running_loop().create_task(self._delete(engine, log, position))))
+        await asyncio.shield(self._keep(self._delete(engine, log, position)))
 
-    def _keep(self, task: asyncio.Task[None]) -> asyncio.Task[None]:
-        self._deletes.add(task)
-        task.add_done_callback(self._delete_ended)
+    def _keep(self, job: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+        task = asyncio.get_running_loop().create_task(job)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
         return task
 
     async def _delete(self, engine: Engine, log: SessionLog, position: int) -> None:
@@ -341,7 +328,7 @@ class FileStore:
 
         def callback(error: BaseException | None) -> None:
             if error is None:
-                self._keep(asyncio.get_running_loop().create_task(self._remove(engine, log)))
+                self._keep(self._remove(engine, log))
             elif self._engine is engine:
                 self._delete_later(engine, log, position)
 
@@ -354,8 +341,8 @@ class FileStore:
         except (OSError, PersistenceError) as error:
             engine.trouble.note(error, "delete_failed")
 
-    def _delete_ended(self, task: asyncio.Task[None]) -> None:
-        self._deletes.discard(task)
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # whoever waits for it is told; if nobody does any more, health() is
 
@@ -365,129 +352,7 @@ class FileStore:
         async for info in list_sessions(engine, self._logs, prefix):
             yield info
 
-    # --- records ------------------------------------------------------------------------------------------------------
-
-    def admit(self, level: Level) -> None:
-        """See `Store.admit`."""
-        engine = self._engine
-        if engine is None or not self._accepting:
-            raise StoreClosed(f"the store at {self._root} is not open: open it first")
-        if level not in LEVELS:
-            raise LevelUnreachable(level, LEVELS)
-        if engine.trouble.since_us is not None:
-            raise StoreDegraded(engine.trouble.last_error or "unknown error")
-        if engine.backlog.full:
-            raise BacklogFull(len(engine.backlog.entries), engine.backlog.held_bytes)
-
-    def _note_admission(self) -> None:
-        """Something changed that decides what is admitted."""
-        engine = self._engine
-        refused = engine is None or not self._accepting or engine.trouble.degraded or engine.backlog.full
-        self.admitted = () if refused else LEVELS
-
-    def append(  # noqa: PLR0917 - called for every change: keywords cost
-        self, lease: Lease, seq: int, at_us: int, kind: str, data: object, weight: int
-    ) -> int:
-        """See `Store.append`."""
-        if not lease.live:
-            raise Fenced(lease.session)
-        log: SessionLog = lease.state  # type: ignore[assignment]
-        if seq != log.appended_seq + 1:
-            raise ValueError(f"record {seq} of {lease.session!r} must be number {log.appended_seq + 1}")
-        log.appended_seq = seq
-        if seq == 1:
-            log.created_us = at_us
-        backlog = self._backlog
-        backlog.entries.append((log, seq, at_us, kind, data, weight))  # as Backlog.append, which would cost a call
-        backlog.held_bytes = held_bytes = backlog.held_bytes + weight
-        backlog.appended_position = position = backlog.appended_position + 1
-        if position >= backlog.attend_at or held_bytes >= backlog.max_bytes:
-            self._opened().writer.attend()
-        return position
-
-    def reach(self, level: Level) -> None:
-        """See `Store.reach`."""
-        engine = self._engine or self._opened()
-        if level == "written":
-            engine.writer.reach()
-        elif level == "synced":  # everybody who pushes in this turn of the loop comes into one write and one sync
-            engine.writer.wake()
-            engine.syncer.want()
-
-    @property
-    def written_position(self) -> int:
-        """See `Store.written_position`."""
-        return 0 if self._engine is None else self._engine.writer.waiters.position
-
-    @property
-    def synced_position(self) -> int:
-        """See `Store.synced_position`."""
-        return 0 if self._engine is None else self._engine.syncer.waiters.position
-
-    def when(self, level: Level, position: int, callback: Reached) -> None:
-        """See `Store.when`."""
-        self._when(self._opened(), level, position, callback)
-
-    def _when(self, engine: Engine, level: Level, position: int, callback: Reached) -> None:
-        if level not in LEVELS:
-            raise LevelUnreachable(level, LEVELS)
-        if level == "written" and engine.writer.waiters.position < position:
-            engine.writer.waiters.add(position, callback)
-        elif level == "synced" and engine.syncer.waiters.position < position:
-            engine.syncer.waiters.add(position, callback)
-        else:
-            tell(callback, None)
-
-    async def flush(self, level: Level, position: int | None = None) -> None:
-        """See `Store.flush`."""
-        engine = self._opened()
-        await self._flush(engine, level, engine.backlog.appended_position if position is None else position)
-
-    async def _flush(self, engine: Engine, level: Level, position: int) -> None:
-        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def callback(error: BaseException | None) -> None:
-            if reached.done():
-                return
-            if error is None:
-                reached.set_result(None)
-            else:
-                reached.set_exception(error)
-
-        self._when(engine, level, position, callback)
-        if not reached.done():
-            self.reach(level)
-            engine.trouble.retry_now()
-            if engine.trouble.lost is not None:
-                engine.fail_waiters(engine.trouble.lost)
-        await reached
-
-    def health(self) -> StoreHealth:
-        """See `Store.health`."""
-        engine = self._engine
-        if engine is None:
-            return StoreHealth(appended_position=0, written_position=0, synced_position=0)
-        return StoreHealth(
-            appended_position=engine.backlog.appended_position,
-            written_position=engine.writer.waiters.position,
-            synced_position=engine.syncer.waiters.position,
-            backlog_records=engine.backlog.appended_position - engine.writer.written_position,
-            backlog_bytes=engine.backlog.held_bytes - engine.syncer.unsynced_bytes + engine.writer.made_bytes,
-            last_error=engine.trouble.last_error,
-            last_error_at_us=engine.trouble.last_error_at_us,
-            degraded_since_us=engine.trouble.since_us,
-            last_cut_us=engine.cutter.last_cut_us,
-            last_snapshot_us=engine.snapshotter.last_us,
-            live_segments=len(engine.log.sealed) + (engine.log.current is not None),
-        )
-
     # --- what the engine tells ----------------------------------------------------------------------------------------
-
-    @staticmethod
-    def _held(lease: Lease) -> SessionLog:
-        if not lease.live or not isinstance(lease.state, SessionLog):
-            raise Fenced(lease.session)
-        return lease.state
 
     def _find_log(self, session: str) -> SessionLog | None:
         return self._logs.get(session)
@@ -495,7 +360,7 @@ class FileStore:
     def _on_broken(self, log: SessionLog) -> None:
         """A record of the session could not be encoded: its owner must load it again."""
         self._opened().snapshotter.discard(log)
-        _end_lease(log)
+        log.end_lease()
 
     def _forget_idle(self, logs: Iterable[SessionLog]) -> None:
         """Keep nothing in memory of sessions that nobody holds and that are whole in their journals."""
@@ -513,15 +378,9 @@ class FileStore:
         engine, self._engine, self._accepting = self._engine, None, False
         self._note_admission()
         for log in self._logs.values():
-            _end_lease(log)
+            log.end_lease()
         if engine is not None:
             engine.abandon()
-
-
-def _end_lease(log: SessionLog) -> None:
-    if log.lease is not None:
-        log.lease.live = False
-        log.lease = log.ahead = None
 
 
 _open_stores: Final[weakref.WeakSet[FileStore]] = weakref.WeakSet()

@@ -85,3 +85,9 @@ class SessionLog:
     def exists(self) -> bool:
         """Whether it has a record and was not deleted."""
         return self.appended_seq > 0 and not self.dead and not self.dying
+
+    def end_lease(self) -> None:
+        """Whoever has the lease has it no more."""
+        if self.lease is not None:
+            self.lease.live = False
+            self.lease = self.ahead = None
