@@ -18,7 +18,7 @@ from typing import NamedTuple
 from bench.harness import percentile, say
 from bench.token_corpus import CORPUS, Sample, read
 from session_actor.tokens.estimate import FAMILIES
-from session_actor.tokens.features import NAMES, features
+from session_actor.tokens.features import NAMES, SCRIPTS, features
 
 TARGET = Path(__file__).parents[1] / "session_actor" / "data" / "token_weights.json"
 UNDER_COSTS = 1.5
@@ -66,7 +66,7 @@ def problem(rows: list[list[int]], tokens: list[int], family: str) -> Problem:
     ]
     scales = [(fsum(map(mul, column, column)) / len(tokens)) ** 0.5 or 1.0 for column in columns]
     lows = {**AT_LEAST, **({"digit 6+": 0.9} if family in DIGITS_ALONE else {})}
-    scripts = NAMES[NAMES.index("greek") :]
+    scripts = {name for name, _, _ in SCRIPTS}
     return Problem(
         [[value / scale for value in column] for column, scale in zip(columns, scales, strict=True)],
         scales,

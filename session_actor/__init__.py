@@ -114,9 +114,9 @@ if TYPE_CHECKING:
     from .service_errors import SessionNotFound as SessionNotFound
     from .service_errors import SessionQuarantined as SessionQuarantined
     from .stack import Stack as Stack
-    from .tokens import CounterUnavailable as CounterUnavailable
-    from .tokens import estimate_tokens as estimate_tokens
-    from .tokens import exact_counter as exact_counter
+    from .tokens.estimate import estimate_tokens as estimate_tokens
+    from .tokens.exact import CounterUnavailable as CounterUnavailable
+    from .tokens.exact import exact_counter as exact_counter
 
     __version__: str
 
@@ -149,7 +149,8 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "CloseTimeout", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted",
         "SessionExists", "SessionFenced", "SessionNotFound", "SessionQuarantined",
     ),
-    ".tokens": ("CounterUnavailable", "estimate_tokens", "exact_counter"),
+    ".tokens.estimate": ("estimate_tokens",),
+    ".tokens.exact": ("CounterUnavailable", "exact_counter"),
     ".persistence": ("FileStore", "Level", "MemoryStore", "RecoveryReport", "SessionInfo", "StoreHealth"),
 }  # fmt: skip
 

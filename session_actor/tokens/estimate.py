@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib.resources import files
 from operator import mul
 from typing import Final, TypeAlias
 
-from session_actor.errors import InvalidArgument
+from session_actor.plain import is_a, plain_str
 
 from .features import NAMES, features
 
@@ -36,8 +35,8 @@ def estimate_tokens(text: str, family: str = "o200k") -> int:
         InvalidArgument: there is no such family; or the text is no str.
     """
     weights = _known(family)
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not all type-checked
-        raise InvalidArgument("text", f"is no str but {type(text).__name__}")
+    if type(text) is not str:
+        text = _plain(text)
     if not text:
         return 0
     # Of an ASCII text the first part of the features is counted, and the first part of the weights used.
@@ -48,15 +47,30 @@ def estimate_tokens(text: str, family: str = "o200k") -> int:
 
 
 def _known(family: str) -> Weights:
-    found = _weights().get(family)
+    found = _weights().get(family) if type(family) is str else None
     if found is None:
-        raise InvalidArgument("family", f"is none of {', '.join(FAMILIES)}")
+        raise _invalid("family", f"is none of {', '.join(FAMILIES)}")
     return found
 
 
 @cache
 def _weights() -> dict[str, Weights]:
     """Read the fitted weights (bench/fit_tokens.py writes them), in the order of the features."""
+    from importlib.resources import files
+
     text = files("session_actor.data").joinpath("token_weights.json").read_text(encoding="utf-8")
     fitted: dict[str, dict[str, float]] = json.loads(text)
     return {family: tuple(fitted[family].get(name, 0.0) for name in NAMES) for family in FAMILIES}
+
+
+def _plain(text: object) -> str:
+    """Return the str that an instance of a class derived from str is, without running a line of that class."""
+    if not is_a(text, str):
+        raise _invalid("text", f"is no str but {type(text).__name__}")
+    return plain_str(text)
+
+
+def _invalid(what: str, why: str) -> Exception:
+    from session_actor.errors import InvalidArgument
+
+    return InvalidArgument(what, why)

@@ -9,7 +9,7 @@ about a tenth. What is not ASCII is counted by script besides: by pages of 256 c
 
 from __future__ import annotations
 
-from string import ascii_letters, ascii_uppercase, digits, printable, punctuation
+from string import ascii_letters, ascii_uppercase, digits, punctuation
 from typing import Final
 
 ASCII_NAMES: Final = (
@@ -27,7 +27,7 @@ ASCII_NAMES: Final = (
     # punctuation by what stands before and by its place in a run
     "mark after space", "mark elsewhere", "mark 2", "mark 3", "mark 4-7", "mark 8+", "same mark 8+",
     # letters that stand in rare words, foreign words and random strings
-    "jkqxz", "z", "v",
+    "jkqvxz", "z",
 )  # fmt: skip
 """What is counted in every text, in order."""
 
@@ -40,40 +40,42 @@ FOREIGN_NAMES: Final = (
 """What is counted besides in a text that is not all ASCII; the scripts of `SCRIPTS` follow."""
 
 SCRIPTS: Final = (
-    ("greek", 0x03, 0x03),
+    ("typographic", 0x20, 0x20),
     ("cyrillic", 0x04, 0x04),
-    ("armenian, hebrew", 0x05, 0x05),
+    ("kana", 0x30, 0x30),
+    ("ideographs", 0x4E, 0x9F),
+    ("fullwidth", 0xFF, 0xFF),
     ("arabic", 0x06, 0x06),
-    ("syriac to samaritan", 0x07, 0x08),
+    ("hangul", 0xAC, 0xD7),
+    ("beyond the basic plane", 0xD8, 0xDB),
+    ("greek", 0x03, 0x03),
+    ("vietnamese", 0x1E, 0x1E),
     ("devanagari, bengali", 0x09, 0x09),
+    ("boxes, dingbats", 0x25, 0x2F),
+    ("arrows, mathematics", 0x21, 0x24),
     ("gurmukhi, gujarati", 0x0A, 0x0A),
     ("oriya, tamil", 0x0B, 0x0B),
     ("telugu, kannada", 0x0C, 0x0C),
+    ("armenian, hebrew", 0x05, 0x05),
     ("malayalam to georgian", 0x0D, 0x10),
-    ("jamo to phonetic", 0x11, 0x1D),
-    ("vietnamese", 0x1E, 0x1E),
-    ("old greek", 0x1F, 0x1F),
-    ("typographic", 0x20, 0x20),
-    ("arrows, mathematics", 0x21, 0x24),
-    ("boxes, dingbats", 0x25, 0x2F),
-    ("kana", 0x30, 0x30),
-    ("enclosed to rare ideographs", 0x31, 0x4D),
-    ("ideographs", 0x4E, 0x9F),
-    ("yi to cham", 0xA0, 0xAB),
-    ("hangul", 0xAC, 0xD7),
-    ("beyond the basic plane", 0xD8, 0xDB),
-    ("private", 0xE0, 0xF8),
     ("presentation forms", 0xF9, 0xFE),
-    ("fullwidth", 0xFF, 0xFF),
+    ("syriac to samaritan", 0x07, 0x08),
+    ("jamo to phonetic", 0x11, 0x1D),
+    ("old greek", 0x1F, 0x1F),
+    ("enclosed to rare ideographs", 0x31, 0x4D),
+    ("yi to cham", 0xA0, 0xAB),
+    ("private", 0xE0, 0xF8),
 )
-"""Groups of pages of 256 code points: name, first page, last page."""
+"""Groups of pages of 256 code points: name, first page, last page. The common ones come first."""
 
-NAMES: Final = (*ASCII_NAMES, *FOREIGN_NAMES, *(name for name, _, _ in SCRIPTS))
+_SCRIPT_NAMES: Final = tuple(name for name, _, _ in SCRIPTS)
+_CYRILLIC: Final = _SCRIPT_NAMES.index("cyrillic")
+_ARABIC: Final = _SCRIPT_NAMES.index("arabic")
+_LATIN: Final = len(SCRIPTS)  # what is of no script: pages 1 and 2, Latin letters
 
-_LATIN_PAGES: Final = ("latin", 0x01, 0x02)
+NAMES: Final = (*ASCII_NAMES, *FOREIGN_NAMES, *_SCRIPT_NAMES)
+
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))
-_LATIN: Final = len(SCRIPTS)  # pages 1 and 2: Latin letters that are not in Latin-1
-_OTHER: Final = _LATIN + 1  # the second halves of what is beyond the basic plane
 
 
 def _table(members: bytes) -> bytes:
@@ -89,12 +91,17 @@ _SPACE: Final = _table(b" ")
 _MARK: Final = _table(punctuation.encode())
 _FOREIGN: Final = _table(bytes(range(0x80, 0x100)))
 _ZERO: Final = _table(b"\0")
+_NO_SCRIPT: Final = bytes((0x00, *range(0xDC, 0xE0)))  # Latin-1, and the second halves beyond the basic plane
 _PAGES: Final = bytes(
-    next((index for index, (_, first, last) in enumerate((*SCRIPTS, _LATIN_PAGES)) if first <= page <= last), _OTHER)
+    next((index for index, (_, first, last) in enumerate(SCRIPTS) if first <= page <= last), _LATIN)
     for page in range(256)
 )
-_NO_CONTROL: Final = bytes((*printable.encode(), *range(0x80, 0x100)))
-_RARE: Final = b"jkqxzJKQXZ"
+_ASCII: Final = bytes(range(0x80))
+# Vocabularies know the largest language of a script best. Ukrainian i, yi, ie and Serbian je; Persian yeh, keheh, gaf.
+_NOT_RUSSIAN: Final = "\u0456\u0457\u0454\u0458"
+_NOT_ARABIC: Final = "\u06cc\u06a9\u06af"
+_ALL_BUT_CONTROLS: Final = bytes((*range(0x20, 0x7F), *b"\n\r", *range(0x80, 0x100)))
+_ALL_BUT_RARE: Final = bytes(byte for byte in range(256) if byte not in b"jkqvxzJKQVXZ")
 
 
 def features(text: str) -> list[int]:
@@ -108,15 +115,11 @@ def features(text: str) -> list[int]:
         return _ascii(raw, int(raw.translate(_LETTER), 2), 0)
     stream = raw.translate(None, _CONTINUATION)
     letter, foreign = int(stream.translate(_LETTER), 2), int(stream.translate(_FOREIGN), 2)
-    pages = text.encode("utf-16-le", "surrogatepass")[1::2].translate(_PAGES, b"\0")
     return [
         *_ascii(stream, letter, foreign),
         *_foreign(letter, foreign),
         len(raw) - len(stream),
-        raw.count(b"\xc2"),
-        raw.count(b"\xc3") + pages.count(_LATIN),
-        *_languages(text),
-        *[pages.count(index) for index in range(_LATIN)],
+        *_scripts(raw.translate(None, _ASCII)),
     ]
 
 
@@ -125,6 +128,7 @@ def _ascii(stream: bytes, letter: int, foreign: int) -> list[int]:
     upper, digit = int(stream.translate(_UPPER), 2), int(stream.translate(_DIGIT), 2)
     space, mark = int(stream.translate(_SPACE), 2), int(stream.translate(_MARK), 2)
     line = ((1 << len(stream)) - 1) ^ (letter | digit | space | mark | foreign)
+    controls, rare = stream.translate(None, _ALL_BUT_CONTROLS), stream.translate(None, _ALL_BUT_RARE)
     after_letter, after_digit, after_space, after_mark = letter >> 1, digit >> 1, space >> 1, mark >> 1
     return [
         *_words(letter, after_space, after_mark, after_digit),
@@ -132,12 +136,11 @@ def _ascii(stream: bytes, letter: int, foreign: int) -> list[int]:
         *_numbers(digit, after_letter, after_space, after_mark),
         *_spaces(space, line),
         *_lines(line, after_mark),
-        stream.count(b"\t"),
-        len(stream.translate(None, _NO_CONTROL)),
+        controls.count(b"\t"),
+        len(controls) - controls.count(b"\t"),
         *_marks(mark, after_space, stream),
-        len(stream) - len(stream.translate(None, _RARE)),
-        stream.count(b"z"),
-        stream.count(b"v"),
+        len(rare),
+        rare.count(b"z"),
     ]
 
 
@@ -227,8 +230,18 @@ def _foreign(letter: int, foreign: int) -> tuple[int, ...]:
     )
 
 
-def _languages(text: str) -> tuple[int, int]:
-    """Count letters that tell Russian and Arabic, which vocabularies know best, from others in the same script."""
-    count = text.count
-    cyrillic = count("\u0456") + count("\u0457") + count("\u0454") + count("\u0458")  # Ukrainian i, yi, ie; Serbian je
-    return cyrillic, count("\u06cc") + count("\u06a9") + count("\u06af")  # Persian yeh, keheh, gaf
+def _scripts(raw: bytes) -> list[int]:
+    """Count, in the UTF-8 of a text without its ASCII, Latin letters, those of some languages, and scripts."""
+    text = raw.decode("utf-8", "surrogatepass")
+    pages = text.encode("utf-16-le", "surrogatepass")[1::2].translate(_PAGES, _NO_SCRIPT)
+    latin = pages.count(_LATIN)
+    scripts = [0] * _LATIN
+    left = len(pages) - latin
+    for script in range(_LATIN):
+        if not left:
+            break
+        scripts[script] = found = pages.count(script)
+        left -= found
+    other_cyrillic = sum(map(text.count, _NOT_RUSSIAN)) if scripts[_CYRILLIC] else 0
+    other_arabic = sum(map(text.count, _NOT_ARABIC)) if scripts[_ARABIC] else 0
+    return [raw.count(b"\xc2"), raw.count(b"\xc3") + latin, other_cyrillic, other_arabic, *scripts]
