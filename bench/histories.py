@@ -115,7 +115,7 @@ def long_histories(report: Report, directory: Path, options: Options) -> None:
     for frames in sizes:
         children.start("grow", directory / f"history-{frames}", frames)
     best: dict[int, float] = {}
-    for _ in range(options.pick(3, 1)):
+    for _ in range(options.pick(5, 1)):
         for frames in sizes:
             spent = opened(directory / f"history-{frames}").pushed_s
             best[frames] = min(spent, best.get(frames, spent))
