@@ -232,6 +232,8 @@ class FileArchive:
                 kept.row, kept.index = row, read_index(file.read, path, row)
             index = kept.index
             places = sorted({place for frame in wanted if (place := index.place(frame)) is not None})
+            if any(offset < 0 or length < 0 or offset + length > row.index_offset for offset, length in places):
+                raise JournalCorrupt(path, row.index_offset, row.last_seq + 1, "its index names places outside it")
             spans = array("Q", [border for offset, length in places for border in (offset, offset + length)])
             found = read_spans(file.read, spans)
         finally:

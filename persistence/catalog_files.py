@@ -167,7 +167,10 @@ class CatalogFiles:
         if _row_sum(*found[:-1]) != found[-1]:
             raise CatalogCorrupt(self._path, "a row of a sealed file fails its sum")
         check_fields(self._path, found[:-1], _KINDS)
-        return FileRow(found[0].decode("utf-8", "surrogatepass"), *found[1:-2])
+        row = FileRow(found[0].decode("utf-8", "surrogatepass"), *found[1:-2])
+        if row.index_offset > row.bytes:
+            raise CatalogCorrupt(self._path, "a row says that an index begins behind the end of its file")
+        return row
 
 
 def check_fields(path: str, fields: Sequence[object], kinds: tuple[type | int, ...]) -> None:

@@ -20,9 +20,8 @@ from zlib import crc32
 import msgspec
 
 from .errors import JournalCorrupt, LineDamaged, StoreVersionTooNew
-from .frame_index import frames_in
-from .lines import read_lines
-from .record import close_line, verify
+from .frame_index import PUSHED_HEAD, frames_in
+from .record import MAX_LINE_BYTES, close_line, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +65,23 @@ class IndexBuilder:
         """Of the run that may go on."""
         self._next = self._between = 0
 
+    def add_lines(self, offset: int, lines: list[bytes]) -> int:
+        """The next lines, which are without LF, begin at `offset`; returns where they end.
+
+        Most add the next id, right behind the line before: that is written out here.
+        """
+        for line in lines:
+            length = len(line) + 1
+            head = PUSHED_HEAD.match(line)
+            if head is not None and self._lengths is not None and not self._between and int(head[1]) == self._next:
+                self._lengths.append(length)
+                self._next += 1
+                self.last_frame = max(self.last_frame, self._next - 1)
+            else:
+                self.add(offset, length, frames_in(line))
+            offset += length
+        return offset
+
     def add(self, offset: int, length: int, frames: list[int]) -> None:
         """The next line adds `frames`."""
         if not frames:
@@ -90,25 +106,15 @@ class IndexBuilder:
         return close_line(body % (INDEX_START, VERSION, birth.encode(), number, frames, copied))[0]
 
 
-class _Summed:
-    """A file whose CRC-32 is taken as it is read from its start to its end."""
-
-    def __init__(self, file: DiskFile) -> None:
-        self.crc = 0
-        self._file = file
-
-    def read(self, offset: int, length: int) -> bytes:
-        data = self._file.read(offset, length)
-        self.crc = crc32(data, self.crc)
-        return data
-
-
 def build_index(file: DiskFile, size: int, crc: int) -> IndexBuilder | None:
     """Index the first `size` bytes of a journal file, piece by piece; None unless their CRC-32 is `crc`. Blocks."""
-    builder, summed = IndexBuilder(), _Summed(file)
-    for line in read_lines(summed, 0, size, _PIECE_BYTES):
-        builder.add(line.offset, line.end - line.offset, frames_in(line.data))
-    return builder if summed.crc == crc else None
+    builder, total, at, offset, kept = IndexBuilder(), 0, 0, 0, b""
+    while at < size and (data := file.read(at, min(max(_PIECE_BYTES, len(kept)), size - at))):
+        total = crc32(data, total)
+        at += len(data)
+        *lines, kept = (kept + data).split(b"\n")
+        offset = builder.add_lines(offset, lines)
+    return builder if (at, total) == (size, crc) else None
 
 
 class FrameIndex:
@@ -155,6 +161,8 @@ def read_index(read: Callable[[int, int], bytes], path: str, row: FileRow) -> Fr
 
     Raises `JournalCorrupt` when it is not the index of that file, `StoreVersionTooNew`.
     """
+    if row.bytes - row.index_offset > MAX_LINE_BYTES:
+        raise JournalCorrupt(path, row.index_offset, row.last_seq + 1, "its index is longer than any line")
     line = read(row.index_offset, row.bytes - row.index_offset)
     try:
         found = decode_index(line, path)

@@ -331,3 +331,54 @@ async def test_a_catalog_that_holds_more_than_tables(root):
         await FileStore(root).open()
     assert repair(root, write=True).left == []
     assert (await loaded(root, "a"))["a"] == list(range(1, 46))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"first_frame": 0, "last_frame": 0},
+        {"first_frame": 0, "last_frame": 1 << 54},
+        {"first_frame": 1 << 54, "last_frame": 1},
+        {"first_frame": 20, "last_frame": 20},
+        {"last_frame": -1},
+        {"index_offset": 0},
+        {"bytes": 1},
+        {"dropped": 1},
+    ],
+)
+async def test_rows_that_lie_about_frames_neither_hang_nor_crash_the_archive(root, values):
+    change_rows(root, "files", **values)
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        lease = await store.acquire("a", create=False)
+        await store.load(lease)
+        archive = store.archive(lease)
+        for ids in ([1], [20], range(1, 46), [1 << 53]):
+            try:
+                found = archive.read(ids)
+            except StoreCorrupt:
+                continue
+            assert {record.seq for record in found} <= set(ids)
+    assert repair(root, write=True, salvage="readable").left == []
+    assert not check(root).damaged
+
+
+async def test_an_index_that_lies_about_places_is_refused(root):
+    path = journals(root, "a")[0]
+    data = path.read_bytes()
+    at = data.index(b'{"index":')
+    for places in (b"[[0,1,[%d]]]" % (1 << 62), b"[[-5,1,[100]]]", b"[[0,1,[-1,-1]]]", b"[]", b"[[0,1,[99999]]]"):
+        body = data[at : data.index(b'"frames":', at)] + b'"frames":' + places + b',"copied":[]'
+        line, _ = close_line(body)
+        path.write_bytes(data[:at] + line)
+        content = path.read_bytes()
+        rows = {"bytes": len(content), "index_offset": at, "crc": crc32(content)}
+        change_rows(root, "files", **rows)
+        async with opened(FileStore(root, **SMALL), working=False) as store:
+            lease = await store.acquire("a", create=False)
+            try:
+                found = store.archive(lease).read([1, 2, 3])
+            except StoreCorrupt:
+                continue
+            assert {record.seq for record in found} <= {1, 2, 3}
+    assert repair(root, write=True, salvage="readable").left == []
+    assert not check(root).damaged
