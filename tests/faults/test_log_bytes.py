@@ -7,18 +7,15 @@ import pytest
 from ..simulation.loop import simulated
 from .specimen import Specimen, lines_of, opened, promised, refused, specimen, twenty_records, wrong
 
-WAYS = pytest.mark.parametrize("settled", [True, False], ids=["idle", "busy"])
-
 
 def segment_of(log: Specimen) -> tuple[str, bytes]:
     path = log.path("/log/")
     return path, log.files[path]
 
 
-@WAYS
-def test_a_log_cut_off_anywhere_gives_the_records_before_or_refuses(faults, settled):
+def test_a_log_cut_off_anywhere_gives_the_records_before(faults):
     with simulated(1) as (loop, _):
-        log = specimen(loop, twenty_records, settled=settled)
+        log = specimen(loop, twenty_records)
         path, data = segment_of(log)
         lines = lines_of(data)
         assert lines[-1].entry == len(log.history) == 21
@@ -57,7 +54,7 @@ def test_a_record_that_is_damaged_in_its_own_text_keeps_no_other_session_from_lo
         for number in faults.some([0, 1, 3, 4, 6, 7, 9, 10, 12, 13, 15, 16]):
             session = ("ann", "ben", "\ud800/é")[number % 3]
             damaged = bytearray(data)
-            damaged[data.index(b'"text":"%d ' % number) + 8] ^= 4
+            damaged[data.index(b'":"%d ' % number) + 3] ^= 4
             found = opened(loop, log.files | {path: bytes(damaged)}).found
             assert refused(found) <= {session}
             if session != "ben" or number > 11:  # of the one that was deleted nothing is read any more
@@ -73,7 +70,7 @@ def test_nothing_behind_the_last_record_is_taken_for_one(faults, settled, kind):
         log = specimen(loop, twenty_records, settled=settled)
         path, data = segment_of(log)
         data = data.rstrip(b"\0")
-        for length in faults.some(range(1, 8193)):
+        for length in faults.some(range(1, 8193, 8 if kind == "lines" else 1)):
             if kind == "zeros":
                 tail = bytes(length)
             elif kind == "garbage":

@@ -11,7 +11,7 @@ from ..simulation.loop import simulated
 from ..simulation.model import Model
 
 PARTS = 4
-LIVES = 400
+LIVES = 300
 STEPS = 40
 
 

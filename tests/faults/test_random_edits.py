@@ -118,8 +118,8 @@ def doubled(path: str, files: Files, rng: Random) -> str:
 
 def edit(data: bytes, rng: Random) -> tuple[bytes, str]:  # noqa: PLR0912 - a branch a kind
     """Change a few bytes, or a piece, or lines; returns what became of it, which is something else, and its name."""
-    kind = rng.choice(("bytes", "bytes", "near", "near", "zeros", "garbage", "cut", "insert", "line lost", "line doubled",
-                       "lines swapped", "end", "copied"))  # fmt: skip
+    kind = rng.choice(("bytes", "bytes", "near", "near", "zeros", "garbage", "cut", "insert", "end", "copied",
+                       "line lost", "line doubled", "lines swapped"))  # fmt: skip
     used = len(data.rstrip(b"\0")) or len(data)
     content, at = bytearray(data), rng.randrange(used or 1)
     length = min(rng.choice((1, 2, 4, 16, 64, 512)), len(data) - at)

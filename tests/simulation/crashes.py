@@ -20,7 +20,7 @@ def lead(loop: SimLoop, rng: Random, steps: int, limit: int, ways: Ways) -> tupl
 
     def watch(_: str) -> None:
         life.note_acknowledged()
-        for _ in range(3):
+        for _ in range(5):
             if len(crashes) < limit:
                 crashes.append(Crash(life.image.crash(rng), life.model.synced, len(life.model.entries)))
 
