@@ -19,7 +19,8 @@ PUSHED: Final = "pushed"
 COPIED: Final = "history_copied"
 MAX_FRAME: Final = 2**53 - 1
 """No id of a frame is higher."""
-_PUSHED_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"pushed","data":\{"id":([1-9]\d{0,14})[,}]')
+PUSHED_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"pushed","data":\{"id":([1-9]\d{0,14})[,}]')
+"""How a line of kind `pushed` begins whose data begin with the id, as they always do here."""
 _OTHER_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"(?!pushed"|history_copied")')
 
 
@@ -62,7 +63,7 @@ def frames_of(kind: str, data: bytes | msgspec.Raw) -> list[int]:
 
 def frames_in(line: bytes, start: int = 0) -> list[int]:
     """Ids of the frames that the journal line at `start` adds. Looks at its head alone where that tells."""
-    head = _PUSHED_HEAD.match(line, start)
+    head = PUSHED_HEAD.match(line, start)
     if head is not None:
         return [int(head[1])]
     if _OTHER_HEAD.match(line, start) is not None:

@@ -67,8 +67,9 @@ class JournalWriter:
             header = self._prepare()
             extent = self.extent or Extent(1, 0, 0, NO_SUM, 0)
             room = self._full - extent.size_bytes - len(header)
-            sizes = list(accumulate(len(record) + 1 for record in records))
-            count = len(records) if sizes[-1] < room else bisect_left(sizes, room) + 1
+            count = len(records)
+            if sum(map(len, records)) + count > room:
+                count = bisect_left(list(accumulate(len(record) + 1 for record in records)), room) + 1
             last = decode_record(records[count - 1] + b"\n")
             lines = b"\n".join((*records[:count], b""))
             if header:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from .errors import LineDamaged, RecordTooLarge
+from .errors import LineDamaged, RecordTooLarge, StoreCorrupt
 from .header import RecordRef, SnapshotHeader, decode_snapshot_header, encode_snapshot_header
 from .names import snapshot_path
 from .record import MAX_RECORD_BYTES, close_line, verify
@@ -136,14 +136,17 @@ def write_beside(disk: Disk, path: str, content: bytes) -> None:
 def copy_only(disk: Disk, slots: Slots) -> Slots:
     """Have two copies of the only snapshot of a session, so that it can be the base of all. Blocks.
 
-    Raises OSError; `LineDamaged` when it cannot be read.
+    Raises OSError; `StoreCorrupt` when it cannot be read.
     """
     (only,) = slots.good
     name = other_slot(slots)
     path = only.path.removesuffix(f"{only.name}.ndjson") + f"{name}.ndjson"
-    content = _read(disk, only.path, MAX_BYTES)
+    try:
+        content = _read(disk, only.path, MAX_BYTES)
+    except LineDamaged as error:
+        raise StoreCorrupt(only.path, str(error)) from error
     if content is None:
-        raise LineDamaged(f"{only.path} is gone")
+        raise StoreCorrupt(only.path, "it is gone")
     write_beside(disk, path, content)
     disk.rename(path + TEMPORARY, path)
     disk.sync_dir(path.rpartition("/")[0])
