@@ -22,10 +22,10 @@ from .errors import (
 from .events import Events, OnEvent
 from .frame_index import Runs
 from .listing import list_sessions
+from .lost import with_losses
 from .names import check_session_id, new_birth
 from .record_store import RecordStore
 from .recovery import Recovered
-from .salvaging import Salvager, with_losses
 from .scan import TOMBSTONE
 from .session_log import SessionLog
 from .snapshot import Slots, check_snapshot
@@ -139,6 +139,8 @@ class FileStore(RecordStore):
         try:
             self._recovered = await engine.open(self._lock_timeout_s, allow_network_fs=self._allow_network_fs)
             if self._recovery != "strict" and self._recovered.damage:
+                from .salvaging import Salvager
+
                 self._salvaged = await Salvager(self._disk, engine, self._recovery).whole_log(self._recovered)
         except BaseException:
             engine.let_go()
@@ -252,6 +254,8 @@ class FileStore(RecordStore):
         return (await self.load(lease, snapshots=False)).report
 
     async def _salvage(self, lease: Lease, salvage: Salvage) -> SessionLog:
+        from .salvaging import Salvager
+
         engine = self._opened()
         await self._flush(engine, "written", engine.backlog.appended_position)
         log = self._held(lease)

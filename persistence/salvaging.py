@@ -5,16 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from .errors import LineDamaged
-from .gap import GAP, Link, first_misfit, read_gap
+from .gap import Link, first_misfit
 from .keeping import Aside
 from .record import Record, decode_record
 from .salvage import SessionCopy, Source, install
 from .segment import read_spans
 from .session_log import Extent, SessionLog
-from .store import LoadedSession, Lost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,17 +133,6 @@ class Salvager:
         extent = log.extent
         before = Link() if extent is None else Link(extent.seq, extent.sum)
         return first_misfit((record for record, _ in self._logged(log, segments)), before) is None
-
-
-def with_losses(loaded: LoadedSession, salvaged: Salvaged | None) -> LoadedSession:
-    """The same, with a report that says what is lost."""
-    gaps = [record for record in loaded.records if record.kind == GAP]
-    if not gaps and salvaged is None:
-        return loaded
-    lost = tuple(Lost(gap.first, record.seq, gap.why) for record in gaps for gap in [read_gap(record)])
-    dropped, kept_at = (0, ()) if salvaged is None else (salvaged.dropped, salvaged.kept_at)
-    report = msgspec.structs.replace(loaded.report, gaps=lost, dropped=dropped, kept_at=kept_at)
-    return msgspec.structs.replace(loaded, report=report)
 
 
 def log_of(row: CatalogRow) -> SessionLog:
