@@ -47,7 +47,7 @@ class Trouble:
         """Whether the disk takes no records at present."""
         return self.since_us is not None
 
-    def note(self, error: BaseException, name: str = "disk_failed") -> None:
+    def note(self, error: BaseException, name: str) -> None:
         """Remember an error and tell it as event `name`; by itself it does not stop records from being written."""
         self.last_error = f"{type(error).__name__}: {error}"
         self.last_error_at_us = time.time_ns() // 1000
