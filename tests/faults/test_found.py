@@ -159,7 +159,7 @@ def test_a_later_birth_keeps_its_journal_when_both_are_cut_together():
         say(store, first, "first")
         await store.close()
         await store.open()
-        store._disk.faults.append(Fault(0, FOR_GOOD, errno.EIO, frozenset({"commit"})))  # nothing is forgotten yet
+        store._disk.faults.append(Fault(0, FOR_GOOD, errno.EIO, frozenset({"unlink"})))  # nothing is removed yet
         await store.delete(await store.acquire("a", create=False))
         say(store, await store.acquire("a", create=True), "second", "x" * 1000, "y" * 1000)
         await store.flush("synced")
@@ -219,10 +219,10 @@ def test_a_segment_that_lost_its_header_and_was_gone_on_from_is_no_damage():
         lease = await store.acquire("a", create=True)
         say(store, lease, "x" * 1200)
         await store.flush("synced")
-        say(store, lease, "lost")
+        say(store, lease, "lost", "y" * 600)
         await store.flush("written")
-        newest = max(path for path in image.files() if "/log/0" in path)
-        image.file(newest).replace(b"\0" * 1000)
+        newest = image.file(max(path for path in image.files() if "/log/0" in path))
+        newest.replace(bytes(512) + bytes(newest.data[512:]))
         kill(store)
         for text in ("one", "two"):
             store = store_on(image)

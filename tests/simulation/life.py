@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from session_actor.persistence import (
     BacklogFull,
+    Fenced,
     FileStore,
     Lease,
     NotDurable,
@@ -287,7 +288,15 @@ class Life:
             if lease.live:
                 self.store.save(lease, lease.appended_seq, b'{"texts":%d}' % lease.appended_seq)
                 if self.rng.random() < 0.5:
-                    await self.meanwhile(self.store.saved(lease, lease.appended_seq))
+                    await self.meanwhile(self.saved(lease))
+
+    async def saved(self, lease: Lease) -> None:
+        """Wait until a snapshot is durable, which it need not be any more when the session is deleted meanwhile."""
+        try:
+            await self.store.saved(lease, lease.appended_seq)
+        except (NotDurable, Fenced):
+            if lease.live and not self.troubled:
+                raise
 
     async def release(self) -> None:
         if self.leases:
