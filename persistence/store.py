@@ -215,7 +215,11 @@ Reached = Callable[[BaseException | None], None]
 
 
 class Store(Protocol):
-    """Where sessions are kept. All methods are called on one event loop, in one thread."""
+    """Where sessions are kept. All methods are called on one event loop, in one thread.
+
+    `admit`, `append`, `reach` and `when` may be called in the very context of whoever changes a session, so they set no
+    context variables.
+    """
 
     admitted: tuple[Level, ...]
     """The levels that `admit` would let pass right now, so that a caller need ask `admit` for no other:
