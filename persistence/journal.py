@@ -73,7 +73,8 @@ def read_journal(disk: Disk, path: str, log: SessionLog, part: Part) -> list[byt
     """
     file = open_journal(disk, path, part)
     try:
-        pieces, total, begin = [], 0, 0
+        pieces: list[bytes] = []
+        total = begin = 0
         for piece in _whole_lines(file, path, part.size_bytes):
             total = crc32(piece, total)
             start = 0 if begin else _check_header(piece, path, log, part.number)

@@ -63,7 +63,8 @@ class IndexBuilder:
         self._copied: list[_Many] = []
         self._lengths: list[int] | None = None
         """Of the run that may go on."""
-        self._next = self._between = 0
+        self._next: int = 0
+        self._between: int = 0
 
     def add_lines(self, offset: int, lines: list[bytes]) -> int:
         """The next lines, which are without LF, begin at `offset`; returns where they end.

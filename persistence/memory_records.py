@@ -131,7 +131,8 @@ class MemoryRecords:
         runs = Runs(dropped)
         oldest = self._snapshots[0][0] if self._snapshots else 0
         self.make()
-        kept, size = [], 0
+        kept: list[Record] = []
+        size = 0
         for record in self._records:
             if record.seq <= oldest and all(frame in runs for frame in frames_of(record.kind, record.data)):
                 size += len(bytes(record.data))
