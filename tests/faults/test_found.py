@@ -159,8 +159,9 @@ def test_a_later_birth_keeps_its_journal_when_both_are_cut_together():
         say(store, first, "first")
         await store.close()
         await store.open()
-        store._disk.faults.append(Fault(0, FOR_GOOD, errno.EIO, frozenset({"unlink"})))  # nothing is removed yet
-        await store.delete(await store.acquire("a", create=False))
+        lease = await store.acquire("a", create=False)
+        store._disk.faults.append(Fault(0, FOR_GOOD, errno.EIO, frozenset({"query"})))  # nothing is removed yet
+        await store.delete(lease)
         say(store, await store.acquire("a", create=True), "second", "x" * 1000, "y" * 1000)
         await store.flush("synced")
         store._disk.faults.clear()
@@ -211,7 +212,7 @@ def test_an_error_of_another_call_does_not_make_the_writer_forget_what_it_was_wr
 
 
 def test_a_segment_that_lost_its_header_and_was_gone_on_from_is_no_damage():
-    """Power is lost before the newest segment was ever synced: the next takes over from its first byte."""
+    """Power is lost before two segments were ever synced: the next takes over from the first byte of the older one."""
 
     async def scenario(image: Image) -> None:
         store = store_on(image)
@@ -219,10 +220,13 @@ def test_a_segment_that_lost_its_header_and_was_gone_on_from_is_no_damage():
         lease = await store.acquire("a", create=True)
         say(store, lease, "x" * 1200)
         await store.flush("synced")
-        say(store, lease, "lost", "y" * 600)
-        await store.flush("written")
-        newest = image.file(max(path for path in image.files() if "/log/0" in path))
-        newest.replace(bytes(512) + bytes(newest.data[512:]))
+        for text in ("lost", "y" * 1000, "z" * 600):
+            say(store, lease, text)
+            await store.flush("written")
+        first, second, third = (inode for path, inode in image.files().items() if "/log/0" in path)
+        assert first.durable
+        assert third.data
+        second.replace(bytes(512) + bytes(second.data[512:]))
         kill(store)
         for text in ("one", "two"):
             store = store_on(image)
