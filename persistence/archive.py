@@ -47,15 +47,13 @@ class Archivist(NamedTuple):
 
 
 class _Kept:
-    """What an archive remembers from one time to the next. Read and replaced as a whole, since two threads may."""
+    """What an archive remembers from one time to the next. Each is read and replaced as a whole: two threads may."""
 
     def __init__(self) -> None:
-        self.row: FileRow | None = None
-        self.index: FrameIndex | None = None
-        """Of the file of `row`."""
-        self.number = 0
-        self.border = 0
-        """The highest frame in the files before that number."""
+        self.file: tuple[FileRow, FrameIndex] | None = None
+        """The sealed file that was read last."""
+        self.border = (0, 0)
+        """Number of the newest file, and the highest frame in those before it."""
         self.proven: object = None
         """What was found sound as a whole."""
 
@@ -85,7 +83,7 @@ class FileArchive:
         """See `Archive.read`."""
         wanted, memory = _sorted(ids), False
         while True:
-            view, fresh = self._view(memory=memory), self._kept.row is None
+            view, fresh = self._view(memory=memory), self._kept.file is None
             try:
                 lines = self._read(wanted, view)
             except (FileNotFoundError, StoreCorrupt):
@@ -100,7 +98,7 @@ class FileArchive:
         """See `Archive.fetch`."""
         wanted, memory = _sorted(ids), False
         while True:
-            view, fresh = self._view(memory=memory), self._kept.row is None
+            view, fresh = self._view(memory=memory), self._kept.file is None
             try:
                 lines = await self._has.thread.run(partial(self._read, wanted, view))
             except (FileNotFoundError, StoreCorrupt):
@@ -168,9 +166,11 @@ class FileArchive:
 
     def _border(self, kept: _Kept, extent: Extent) -> int:
         """The highest frame in a sealed file."""
-        if kept.number != extent.number:
-            kept.number, kept.border = extent.number, self._has.catalog.files.newest_frame(self._session, self._birth)
-        return kept.border
+        number, frame = kept.border
+        if number != extent.number:
+            frame = self._has.catalog.files.newest_frame(self._session, self._birth)
+            kept.border = extent.number, frame
+        return frame
 
     def _prove(self, kept: _Kept, view: _View) -> None:
         """A frame is nowhere: make sure that it does not stand in what is damaged. Raises `StoreCorrupt`."""
@@ -220,17 +220,20 @@ class FileArchive:
         return lines
 
     def _row_of(self, kept: _Kept, frame: int) -> FileRow | None:
-        if kept.row is not None and kept.row.first_frame <= frame <= kept.row.last_frame:
-            return kept.row
+        known = kept.file
+        row = None if known is None else known[0]
+        if row is not None and row.first_frame <= frame <= row.last_frame:
+            return row
         return self._has.catalog.files.with_frame(self._session, self._birth, frame)
 
     def _in_file(self, kept: _Kept, wanted: list[int], row: FileRow) -> list[bytes]:
         path = self._path(row.number)
         file = open_journal(self._has.disk, path, Part.of(row))
         try:
-            if kept.index is None or kept.row != row:
-                kept.row, kept.index = row, read_index(file.read, path, row)
-            index = kept.index
+            known = kept.file
+            if known is None or known[0] != row:
+                known = kept.file = row, read_index(file.read, path, row)
+            index = known[1]
             places = sorted({place for frame in wanted if (place := index.place(frame)) is not None})
             if any(offset < 0 or length < 0 or offset + length > row.index_offset for offset, length in places):
                 raise JournalCorrupt(path, row.index_offset, row.last_seq + 1, "its index names places outside it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from pathlib import Path
 
@@ -152,6 +153,25 @@ async def test_a_damaged_file_is_told_by_its_name_and_only_where_it_is_read(root
             archive.read(range(frame - 2, frame + 3))
         far = 95 if which != "newest" else 1
         assert ids(archive.read([far])) == [far]
+
+
+async def test_an_archive_is_read_on_the_loop_and_off_it_at_once_while_the_journal_grows(root):
+    async with opened(small(root, sync_interval_s=0.01)) as store:
+        lease = await grown(store)
+        archive = store.archive(lease)
+
+        async def off_the_loop(first: int) -> None:
+            for frame in range(first, 101, 7):
+                wanted = range(max(1, frame - 20), frame + 1)
+                assert ids(await archive.fetch(wanted)) == list(wanted)
+
+        async def on_the_loop() -> None:
+            for frame in range(100, 0, -3):
+                assert ids(archive.read([frame, 101 - frame])) == sorted({frame, 101 - frame})
+                push(store, lease, 3, first=1000 - 9 * frame)
+                await store.flush("synced")
+
+        await asyncio.gather(*(off_the_loop(first) for first in (1, 30, 60)), on_the_loop())
 
 
 async def test_a_lost_file_is_told_by_its_name(root):
