@@ -188,8 +188,12 @@ class OsFile:
 
     def linked(self) -> bool:
         """See `DiskFile`."""
-        descriptor = self._fd
-        return descriptor < 0 or os.fstat(descriptor).st_nlink > 0
+        try:
+            return self._fd < 0 or os.fstat(self._fd).st_nlink > 0
+        except OSError:
+            if self._fd >= 0:
+                raise
+            return True  # another thread has closed it meanwhile
 
     def close(self) -> None:
         """See `DiskFile`."""

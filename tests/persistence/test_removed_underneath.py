@@ -10,6 +10,7 @@ import pytest
 
 from session_actor.persistence import FileStore, JournalTruncated, NotDurable, StoreDegraded
 from session_actor.persistence.lock import StoreLock
+from session_actor.persistence.storage import OsDisk
 
 from .conformance import opened, said, say
 from .test_writer import until, warm
@@ -224,3 +225,13 @@ async def test_a_store_whose_directory_comes_back_goes_on_by_itself(root, tmp_pa
         await synced(store, lease, "third")
         assert await said(store, lease) == ["first", "second", "third"]
         assert await said_after_a_kill(root, tmp_path) == ["first", "second", "third"]
+
+
+def test_a_file_that_is_closed_meanwhile_was_not_removed(tmp_path):
+    """As when a cut removes a segment while a sync looks at it."""
+    file = OsDisk().open(str(tmp_path / "file"), create=True)
+    assert file.linked()
+    (tmp_path / "file").unlink()
+    assert not file.linked()
+    file.close()
+    assert file.linked()

@@ -197,13 +197,15 @@ async def test_a_refused_write_tells_who_waits_and_keeps_the_record_queued(root,
         assert lease.synced_seq == 2
 
 
-async def test_a_flush_tries_a_failing_disk_again_at_once_and_says_that_it_failed(root):
+async def test_a_flush_tries_a_failing_disk_again_at_once_and_says_that_it_failed(root, monkeypatch):
+    """By itself it would be tried again much later; and one refusal more, and another segment would take over."""
+    monkeypatch.setattr("session_actor.persistence.trouble.FIRST_RETRY_S", 1000.0)
     disk = TroubledDisk()
     async with opened(FileStore(root, disk=disk)) as store:
         (lease,) = await warm(store)
         disk.errors["write"] = errno.EIO
         say(store, lease, "kept")
-        for _ in range(3):
+        for _ in range(2):
             tried = disk.calls.count("write")
             with pytest.raises(NotDurable, match="record 2 is applied and queued, but not written"):
                 await store.flush("written")
