@@ -52,7 +52,7 @@ class _Kept:
     def __init__(self) -> None:
         self.file: tuple[FileRow, FrameIndex] | None = None
         """The sealed file that was read last."""
-        self.border = (0, 0)
+        self.border: tuple[int, int] = (0, 0)
         """Number of the newest file, and the highest frame in those before it."""
         self.proven: object = None
         """What was found sound as a whole."""
