@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections import deque
 from contextvars import copy_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .clock import Clock, LoopClock
 from .deadlines import Deadlines
@@ -41,6 +41,7 @@ class Floor:
         "stack",
         "task_done",
         "tasks",
+        "telling",
         "thread_id",
         "warm",
     )
@@ -50,6 +51,9 @@ class Floor:
         self.loop = loop
         self.is_running = loop.is_running
         self.thread_id = threading.get_ident()
+        # asyncio's own loops have the thread in which they run in `_thread_id`, None when they do not: one look instead
+        # of two calls, a tenth of an inline call. Other loops, and a future asyncio, may not tell so.
+        self.telling: Any = loop if getattr(loop, "_thread_id", None) == self.thread_id else None
         self.clock = clock
         self.deadlines = Deadlines(clock)
         self.budget: FairnessBudget = FairnessBudget(loop) if shared is None else shared.budget
