@@ -26,8 +26,9 @@ ASCII_NAMES: Final = (
     "line after mark", "line elsewhere", "line 2+", "tab", "control",
     # punctuation by what stands before and by its place in a run
     "mark after space", "mark elsewhere", "mark 2", "mark 3", "mark 4-7", "mark 8+", "same mark 8+",
-    # letters that stand in rare words, foreign words and random strings
-    "jkqvxz", "z",
+    # letters that stand in rare words, foreign words and random strings; words beyond three for each "th": few in
+    # English, where every third word has one, and all in other languages
+    "jkqvxz", "z", "word not for th",
 )  # fmt: skip
 """What is counted in every text, in order."""
 
@@ -130,8 +131,9 @@ def _ascii(stream: bytes, letter: int, foreign: int) -> list[int]:
     line = ((1 << len(stream)) - 1) ^ (letter | digit | space | mark | foreign)
     controls, rare = stream.translate(None, _ALL_BUT_CONTROLS), stream.translate(None, _ALL_BUT_RARE)
     after_letter, after_digit, after_space, after_mark = letter >> 1, digit >> 1, space >> 1, mark >> 1
+    words = _words(letter, after_space, after_mark, after_digit)
     return [
-        *_words(letter, after_space, after_mark, after_digit),
+        *words,
         *_uppers(upper, after_letter, letter & ~after_letter),
         *_numbers(digit, after_letter, after_space, after_mark),
         *_spaces(space, line),
@@ -141,6 +143,7 @@ def _ascii(stream: bytes, letter: int, foreign: int) -> list[int]:
         *_marks(mark, after_space, stream),
         len(rare),
         rare.count(b"z"),
+        max(0, sum(words[:4]) - 3 * stream.count(b"th")),
     ]
 
 

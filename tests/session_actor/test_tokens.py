@@ -89,7 +89,7 @@ def test_every_character_of_an_ascii_text_is_counted_once_by_its_place():
     text = "Two  lines;\n\tof 1234567 tokens, (HTTPServer) == 0x1F\n" + "=" * 20 + " " * 30 + "k" * 40
     counted = dict(zip(NAMES, features(text), strict=False))
     places = ("word ", "letter ", "number ", "digit ", "space 1", "space 2", "space 4", "mark ", "line ", "same mark")
-    named = [name for name in counted if name.startswith(places)]
+    named = [name for name in counted if name.startswith(places) and name != "word not for th"]
     assert sum(counted[name] for name in named) == len(text)
 
 
