@@ -40,8 +40,8 @@ def exact_counter(family: str) -> Callable[[str], int]:
 
     What looks like a special token (`<|endoftext|>`) counts as ordinary text. A lone surrogate counts as U+FFFD, which
     is what a request with it could carry at most. Nothing is fetched: the vocabulary is in the library (quicktok-v1,
-    the extra `exact`, up to Python 3.13), which is loaded here (about a tenth of a second per family, once) and tried on
-    known texts, as a library without its vocabulary may count bytes and say nothing.
+    the extra `exact`, up to Python 3.13). It is loaded here (about half a second a family, once: call this before you
+    serve) and tried on known texts, as a library without its vocabulary may count bytes and say nothing.
 
     Args:
         family: `o200k`, `cl100k`, `llama3` or `qwen3`.
