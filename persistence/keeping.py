@@ -1,4 +1,7 @@
-"""Keeping originals: what repair and salvage take out of use is copied or moved to the folder aside/, never removed."""
+"""Keeping originals: what repair and salvage take out of use is copied or moved to the folder aside/, never removed.
+
+Nothing that is kept is ever overwritten: another file of the same name gets a number.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,14 @@ from typing import TYPE_CHECKING, Final
 from .segment_file import NOT_REGULAR
 
 if TYPE_CHECKING:
-    from .storage import Disk, DiskFile
+    from collections.abc import Callable
+
+    from .storage import Disk
+
+    Read = Callable[[int, int], bytes]
 
 PIECE_BYTES: Final = 1024 * 1024
+TEMPORARY: Final = ".new"
 _ZEROS: Final = bytes(PIECE_BYTES)
 
 
@@ -24,9 +32,8 @@ class Aside:
     def copy(self, path: str, name: str) -> str | None:
         """Keep a copy of the file at `path` as `name`, on the disk when this returns; None when there is no file.
 
-        A copy of that name and size is taken for this one. What is no plain file is moved instead.
+        Not twice, if it is kept by that name already. What is no plain file is moved instead.
         """
-        name = name.replace("/", "_")
         try:
             source = self._disk.open(path)
         except FileNotFoundError:
@@ -36,23 +43,20 @@ class Aside:
                 raise
             return self.move(path, name)
         try:
-            target = f"{self.folder}/{name}"
-            if self._size(target) != source.size():
-                self._make()
-                self._write(source, target)
+            return self._keep(name, source.size(), source.read)
         finally:
             source.close()
-        return target
+
+    def add(self, data: bytes, name: str) -> str:
+        """Keep these bytes as `name`, on the disk when this returns; not twice, as by `copy`."""
+        return self._keep(name, len(data), lambda offset, length: data[offset : offset + length])
 
     def move(self, path: str, name: str) -> str | None:
-        """Keep what is at `path` as `name`; something else of that name is not overwritten. None: there is nothing."""
-        name = name.replace("/", "_")
-        self._make()
-        taken = set(self._disk.list(self.folder))
-        number, free = 1, name
-        while free in taken:
-            number, free = number + 1, f"{name}.{number + 1}"
-        target = f"{self.folder}/{free}"
+        """Keep what is at `path` as `name`. None: there is nothing."""
+        number, names = 1, self._names()
+        while _numbered(name, number) in names:
+            number += 1
+        target = f"{self.folder}/{_numbered(name, number)}"
         try:
             self._disk.rename(path, target)
         except FileNotFoundError:
@@ -61,39 +65,54 @@ class Aside:
         self._disk.sync_dir(path.rpartition("/")[0])
         return target
 
-    def new_file(self, name: str) -> DiskFile:
-        """An empty file of that name, to be written, synced and closed."""
-        self._make()
-        file = self._disk.open(f"{self.folder}/{name}", create=True)
-        file.truncate(0)
-        return file
+    def _keep(self, name: str, size: int, read: Read) -> str:
+        number, names = 1, self._names()
+        while _numbered(name, number) in names:
+            target = f"{self.folder}/{_numbered(name, number)}"
+            if self._holds(target, size, read):
+                self._disk.sync_dir(self.folder)  # who kept it may have died before
+                return target
+            number += 1
+        target = f"{self.folder}/{_numbered(name, number)}"
+        self._write(size, read, target)
+        return target
 
-    def _make(self) -> None:
+    def _names(self) -> set[str]:
+        """What is kept."""
         if self._disk.make_dir(self.folder):
             self._disk.sync_dir(self.folder.rpartition("/")[0])
+        return set(self._disk.list(self.folder))
 
-    def _size(self, path: str) -> int:
+    def _holds(self, path: str, size: int, read: Read) -> bool:
         try:
             file = self._disk.open(path)
-        except OSError:
-            return -1
+        except OSError as error:
+            if error.errno not in NOT_REGULAR:
+                raise
+            return False
         try:
-            return file.size()
+            places = range(0, size, PIECE_BYTES)
+            return file.size() == size and all(file.read(at, PIECE_BYTES) == read(at, PIECE_BYTES) for at in places)
         finally:
             file.close()
 
-    def _write(self, source: DiskFile, target: str) -> None:
-        temporary, position = target + ".new", 0
+    def _write(self, size: int, read: Read, target: str) -> None:
+        temporary = target + TEMPORARY
         file = self._disk.open(temporary, create=True)
         try:
             file.truncate(0)
-            while piece := source.read(position, PIECE_BYTES):
+            for position in range(0, size, PIECE_BYTES):
+                piece = read(position, PIECE_BYTES)
                 if piece != _ZEROS[: len(piece)]:  # holes stay holes
                     file.write(piece, position)
-                position += len(piece)
-            file.truncate(position)
+            file.truncate(size)
             file.sync()
         finally:
             file.close()
         self._disk.rename(temporary, target)
         self._disk.sync_dir(self.folder)
+
+
+def _numbered(name: str, number: int) -> str:
+    name = name.replace("/", "_")
+    return name if number == 1 else f"{name}.{number}"

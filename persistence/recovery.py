@@ -15,6 +15,7 @@ from zlib import crc32
 from .chain import Found, chain_of, is_proven, judge, limits_of, number_of
 from .errors import LineDamaged, LogCorrupt
 from .header import SegmentRef
+from .keeping import Aside
 from .log import SCRATCH_NAMES, SEGMENT_NAME
 from .record import decode_record
 from .scan import Damage, SegmentScan, is_tombstone, read_owner
@@ -65,7 +66,7 @@ class LogRecovery:
         """
         self._disk = disk
         self._log = log
-        self._aside = aside
+        self._aside = Aside(disk, aside)
         self._thread = thread
         self._known = known
         self._is_buried = buried
@@ -173,17 +174,7 @@ class LogRecovery:
     def _keep(self, path: str, offset: int, data: bytes) -> str | None:
         if not data:
             return None
-        self._disk.make_dir(self._aside)
-        place = f"{self._aside}/{_name(path)}-{offset}.torn"
-        file = self._disk.open(place, create=True)
-        try:
-            file.truncate(0)
-            file.write(data, 0)
-            file.sync()
-        finally:
-            file.close()
-        self._disk.sync_dir(self._aside)
-        return place
+        return self._aside.add(data, f"{_name(path)}-{offset}.torn")
 
     # --- whose records ------------------------------------------------------------------------------------------------
 

@@ -199,14 +199,7 @@ class SessionCopy:
     def _keep_lines(self, lines: list[bytes]) -> None:
         """Keep records of the log that do not count any more."""
         name = f"{journal_path(self._source.session, 0).rpartition('/')[2]}-{self._source.birth}.void"
-        file = self._aside.new_file(name)
-        try:
-            file.write(b"".join(lines), 0)
-            file.sync()
-        finally:
-            file.close()
-        self._disk.sync_dir(self._aside.folder)
-        self._kept_at.append(f"{self._aside.folder}/{name}")
+        self._kept_at.append(self._aside.add(b"".join(lines), name))
 
     def _write(self, copy: JournalCopy, kept: list[Kept]) -> None:
         for line, record in kept:
