@@ -101,8 +101,10 @@ _ASCII: Final = bytes(range(0x80))
 # Vocabularies know the largest language of a script best. Ukrainian i, yi, ie and Serbian je; Persian yeh, keheh, gaf.
 _NOT_RUSSIAN: Final = "\u0456\u0457\u0454\u0458"
 _NOT_ARABIC: Final = "\u06cc\u06a9\u06af"
-_ALL_BUT_CONTROLS: Final = bytes((*range(0x20, 0x7F), *b"\n\r", *range(0x80, 0x100)))
-_ALL_BUT_RARE: Final = bytes(byte for byte in range(256) if byte not in b"jkqvxzJKQVXZ")
+_RARE: Final = b"jkqvxzJKQVXZ"
+_COMMON: Final = bytes(
+    byte for byte in (*b"\n\r", *range(0x20, 0x7F), *range(0x80, 0x100)) if byte not in _RARE
+)  # all but rare letters and control characters
 
 
 def features(text: str) -> list[int]:
@@ -129,7 +131,8 @@ def _ascii(stream: bytes, letter: int, foreign: int) -> list[int]:
     upper, digit = int(stream.translate(_UPPER), 2), int(stream.translate(_DIGIT), 2)
     space, mark = int(stream.translate(_SPACE), 2), int(stream.translate(_MARK), 2)
     line = ((1 << len(stream)) - 1) ^ (letter | digit | space | mark | foreign)
-    controls, rare = stream.translate(None, _ALL_BUT_CONTROLS), stream.translate(None, _ALL_BUT_RARE)
+    odd = stream.translate(None, _COMMON)
+    controls = odd.translate(None, _RARE)
     after_letter, after_digit, after_space, after_mark = letter >> 1, digit >> 1, space >> 1, mark >> 1
     words = _words(letter, after_space, after_mark, after_digit)
     return [
@@ -141,8 +144,8 @@ def _ascii(stream: bytes, letter: int, foreign: int) -> list[int]:
         controls.count(b"\t"),
         len(controls) - controls.count(b"\t"),
         *_marks(mark, after_space, stream),
-        len(rare),
-        rare.count(b"z"),
+        len(odd) - len(controls),
+        odd.count(b"z"),
         max(0, sum(words[:4]) - 3 * stream.count(b"th")),
     ]
 
