@@ -31,8 +31,7 @@ class LogCheck:
         """The number of the oldest one."""
         self.dead: set[Owner] = set()
         """Births whose tombstones are in the log."""
-        self.sums: dict[tuple[Owner, int], str] = {}
-        """Sums of the records that were asked for."""
+        self._sums: dict[Owner, dict[int, str]] = {}
         self._wanted = wanted
         self._of_birth: dict[Owner, frozenset[int]] = {}
         self._survey = survey
@@ -62,6 +61,10 @@ class LogCheck:
             if damage.owners is None or not all(self._is_dead(owner, link_of) for owner in damage.owners):
                 self._tell(number, damage)
         findings.size_bytes += survey.size_bytes
+
+    def sums_of(self, owner: Owner) -> dict[int, str]:
+        """By their numbers, the sums of those records of a birth in the log that were asked for."""
+        return self._sums.get(owner, {})
 
     def _tell(self, number: int, damage: Damage) -> None:
         self._blamed.update(damage.owners or ())
@@ -100,4 +103,4 @@ class LogCheck:
             )
         self.links[owner] = Link.of(record)
         if record.seq in self._of_birth.get(owner, ()):
-            self.sums[owner, record.seq] = record.sum
+            self._sums.setdefault(owner, {})[record.seq] = record.sum

@@ -63,6 +63,13 @@ class Mender:
         if self._salvage == "prefix":
             self.ended = True
             return []
+        return self._gap(last, why, at_us)
+
+    def skip(self, last: int, why: str, at_us: int | None = None) -> list[Kept]:
+        """The records up to `last` were given up on purpose: a gap stands for them, which is no loss."""
+        return [] if self.ended or last <= self.link.seq else self._gap(last, why, at_us)
+
+    def _gap(self, last: int, why: str, at_us: int | None) -> list[Kept]:
         line, _ = encode_gap(self.link, last, self._at_us or at_us or 0, why)
         self.gaps.append((self.link.seq + 1, last))
         return [self._keep(Kept(line, decode_record(line)))]

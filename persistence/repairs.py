@@ -30,7 +30,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def key(self) -> Key:
         """Equal for steps that do the same."""
-        return self.kind, self.path, self.session
+        path = "" if self.kind == "journal" and self.path != "log" else self.path
+        return self.kind, path, self.session
 
     def __str__(self) -> str:
         """One line."""
@@ -73,7 +74,7 @@ _WHAT: Final = {
     "index": "copy it to a new file with the index that it should have; the old one is kept aside",
 }
 _OF_LOG: Final = frozenset({"log", "log_chain"})
-SALVAGED: Final = ("journal", "log", "log_chain")
+SALVAGED: Final = ("journal", "pruned", "log", "log_chain")
 """Kinds of damage that only salvage mends."""
 
 
@@ -122,4 +123,4 @@ def _salvage_step(finding: Finding, salvage: Salvage) -> Step:
     if finding.session is None:
         what = f"move what can be read into the journals, and keep of each session that lost records {keep}"
         return Step("log", finding.path, what)
-    return Step("journal", finding.path if finding.kind == "journal" else "log", f"keep {keep}", finding.session)
+    return Step("journal", "log" if finding.kind in _OF_LOG else finding.path, f"keep {keep}", finding.session)

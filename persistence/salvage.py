@@ -23,13 +23,14 @@ from .snapshot import look
 from .snapshot_copy import SnapshotCopy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from .catalog import Catalog
     from .catalog_files import FileRow
     from .layout import Layout
     from .mending import Kept, Salvage
     from .record import Record
+    from .snapshot import Slot
     from .storage import Disk
 
 
@@ -45,6 +46,8 @@ class Source(NamedTuple):
     """Its readable records in the log, in order, each with its line, LF included."""
     lost_at_end: int = 0
     """So many records are known to be lost behind its last one."""
+    unusable: Collection[Slot] = ()
+    """Snapshots that are whole, and that the session's owner cannot use."""
 
 
 class Copied(NamedTuple):
@@ -79,7 +82,9 @@ class SessionCopy:
         self._mender = Mender(salvage)
         self._sealed: list[FileRow] = []
         self._created_us = source.created_us
-        self._snapshots = SnapshotCopy(disk, layout.snapshots, source.session, source.birth)
+        self._snapshots = SnapshotCopy(disk, layout.snapshots, source.session, source.birth, source.unusable)
+        self._pruned = 0
+        """Records up to this one that are missing were pruned, and there is no snapshot that stands for them."""
 
     def run(self) -> Copied | None:
         """Write the new files and sync them; None when nothing of the session can be kept.
@@ -87,14 +92,17 @@ class SessionCopy:
         Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
         """
         base = self._catalog.files.base(self._source.session, self._source.birth)
-        if not base.seq:
-            return self._copy(base)
         copied = self._copy(base)
-        snapshot = None if copied is None else self._snapshots.newest(base.seq, copied.row.seq, copied.gaps)
-        if snapshot is None:  # without one, what comes behind the records that were pruned says all that is known
-            return self._copy(RecordRef())
-        self._kept_at += self._snapshots.copy(self._aside, self._birth, snapshot)
-        return copied
+        if base.seq:
+            snapshot = None if copied is None else self._snapshots.newest(base.seq, copied.row.seq, copied.gaps)
+            if snapshot is None:
+                self._pruned = base.seq
+                copied = self._copy(RecordRef())
+            else:
+                self._kept_at += self._snapshots.copy(self._aside, self._birth, snapshot)
+        if copied is None:
+            return None
+        return copied._replace(kept_at=[*self._kept_at, *self._snapshots.keep(self._aside)])
 
     def _copy(self, base: RecordRef) -> Copied | None:
         """Copy what comes behind record `base`, and of what was not pruned before it all that can be read."""
@@ -147,6 +155,8 @@ class SessionCopy:
             mender.link = Link(base.seq, base.sum)
         copy = self._new_file(number)
         try:
+            pruned = self._pruned if file.first_seq is None else file.first_seq - 1
+            self._write(copy, mender.skip(min(pruned, self._pruned), "pruned", self._created_us))
             self._spoilt += walk.header is None
             if self._is_ours(walk, file):
                 for item in walk.items(file.bytes):

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Final
 
 from .errors import LineDamaged
 from .findings import REPAIR
-from .snapshot import look, read_slot
+from .names import snapshot_path
+from .snapshot import SLOTS, look, read_slot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .findings import Findings
     from .log_survey import Owner
+    from .snapshot import Slot
     from .storage import Disk
 
 _TODO: Final = f"{REPAIR} moves it aside; the session is loaded without it"
+_SALVAGE: Final = f"{REPAIR} --salvage keeps what can be read"
 
 
 class SnapshotCheck:
@@ -33,30 +36,42 @@ class SnapshotCheck:
         """The records after which the snapshots of a birth were taken. Raises `StoreVersionTooNew`, OSError."""
         return frozenset(slot.seq for slot in look(self._disk, self._folder, *owner).good)
 
-    def check(
-        self, owner: Owner, in_journal: Mapping[int, str], in_log: Mapping[tuple[Owner, int], str], *, whole: bool
-    ) -> None:
+    def check(self, owner: Owner, sums: Mapping[int, str], *, whole: bool, pruned: int = 0) -> None:
         """Tell what is wrong with the snapshots of a birth.
 
-        `in_journal`, `in_log`: sums of the records that were found. `whole`: whether the journal is, so that a record
-        that was not found is not there.
+        `sums`: of the records that were found. `whole`: whether the journal is, so that a record that was not found is
+        not there. `pruned`: the record up to which some are missing, so that a snapshot is needed; 0: none are.
         """
         slots = look(self._disk, self._folder, *owner)
-        for path in slots.damaged:
-            self._damage(path, owner, "it cannot be read", None)
+        bad: list[tuple[str, str, int | None]] = [(path, "it cannot be read", None) for path in slots.damaged]
         for slot in slots.good:
-            try:
-                snapshot = read_slot(self._disk, slot, *owner)
-            except LineDamaged as error:
-                self._damage(slot.path, owner, str(error), slot.seq)
-                continue
-            self._findings.size_bytes += len(snapshot.data)
-            found = in_journal.get(slot.seq) or in_log.get((owner, slot.seq))
-            if found is None and whole:
-                self._damage(slot.path, owner, f"record {slot.seq}, after which it was taken, is not there", slot.seq)
-            elif found is not None and found != snapshot.sum:
-                self._damage(slot.path, owner, f"it was taken after another record {slot.seq}", slot.seq)
+            why = self._fault(slot, owner, sums, whole=whole, pruned=pruned)
+            if why is not None:
+                bad.append((slot.path, why, slot.seq))
+        self.told.update(path for path, _, _ in bad)
+        if pruned and len(bad) == len(slots.good) + len(slots.damaged):
+            self._lost_all(owner, pruned, bad)
+            return
+        for path, why, seq in bad:
+            self._findings.damage("snapshot", path, why, _TODO, session=owner[0], seq=seq)
 
-    def _damage(self, path: str, owner: Owner, what: str, seq: int | None) -> None:
-        self.told.add(path)
-        self._findings.damage("snapshot", path, what, _TODO, session=owner[0], seq=seq)
+    def _fault(self, slot: Slot, owner: Owner, sums: Mapping[int, str], *, whole: bool, pruned: int) -> str | None:
+        """What is wrong with a snapshot; None: nothing."""
+        try:
+            snapshot = read_slot(self._disk, slot, *owner)
+        except LineDamaged as error:
+            return str(error)
+        self._findings.size_bytes += len(snapshot.data)
+        found = sums.get(slot.seq)
+        if slot.seq < pruned:
+            return f"it was taken after record {slot.seq}, and records up to {pruned} were pruned"
+        if found is None and whole:
+            return f"record {slot.seq}, after which it was taken, is not there"
+        return None if found in {None, snapshot.sum} else f"it was taken after another record {slot.seq}"
+
+    def _lost_all(self, owner: Owner, pruned: int, bad: list[tuple[str, str, int | None]]) -> None:
+        """A pruned session cannot be loaded from its records alone."""
+        path = bad[0][0] if bad else f"{self._folder}/{snapshot_path(owner[0], SLOTS[0])}"
+        whys = " and ".join(sorted({why for _, why, _ in bad})) or "it is missing"
+        what = f"{whys}; no other snapshot is there, and without one the session cannot be loaded: records up to "
+        self._findings.damage("pruned", path, f"{what}{pruned} of it were pruned", _SALVAGE, session=owner[0])

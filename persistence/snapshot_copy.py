@@ -10,7 +10,7 @@ from .names import snapshot_path
 from .snapshot import SLOTS, TEMPORARY, encode_snapshot, look, read_slot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from .keeping import Aside
     from .snapshot import Slot
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 class SnapshotCopy:
     """Copies a snapshot of one birth to another. All methods block."""
 
-    def __init__(self, disk: Disk, folder: str, session: str, birth: str) -> None:
-        """`folder`: of all snapshots. `birth`: the old one."""
+    def __init__(self, disk: Disk, folder: str, session: str, birth: str, unusable: Collection[Slot] = ()) -> None:
+        """`folder`: of all snapshots. `birth`: the old one. `unusable`: none of these is copied."""
         self._disk = disk
         self._folder = folder
         self._session = session
         self._birth = birth
+        self._unusable = unusable
 
     def newest(self, first: int, last: int, gaps: Iterable[tuple[int, int]]) -> tuple[Slot, Snapshot] | None:
         """The newest good snapshot after one of the records `first` to `last`, none of them in a gap.
@@ -38,12 +39,21 @@ class SnapshotCopy:
         for slot in look(self._disk, self._folder, self._session, self._birth).good:
             if not first <= slot.seq <= last or any(low <= slot.seq <= high for low, high in lost):
                 continue
+            if slot in self._unusable:
+                continue
             try:
                 snapshot = read_slot(self._disk, slot, self._session, self._birth)
             except LineDamaged:
                 continue
             found.append((not lost or slot.seq < lost[0][0], slot.seq, slot, snapshot))
         return max(found)[2:] if found else None
+
+    def keep(self, aside: Aside) -> list[str]:
+        """Keep the old birth's snapshots, and what cannot be read, before they are removed; returns where."""
+        slots = look(self._disk, self._folder, self._session, self._birth)
+        paths = [*(slot.path for slot in slots.good), *slots.damaged]
+        kept = [aside.copy(path, f"{path.rpartition('/')[2]}-{self._birth}.damaged") for path in paths]
+        return [place for place in kept if place is not None]
 
     def copy(self, aside: Aside, birth: str, snapshot: tuple[Slot, Snapshot]) -> list[str]:
         """Write the snapshot for the new birth into the slot that it is not in; returns where that one's is kept."""

@@ -117,12 +117,13 @@ class _Check:
                 owner = (row.session, row.birth)
                 self._expected.update(hash(file.path) for file in expected_files(catalog, row))
                 whole = check.run(row, self._snapshots.wanted(owner))
-                self._snapshots.check(owner, check.sums, log.sums, whole=whole)
+                base = catalog.files.base(*owner)
+                self._snapshots.check(owner, log.sums_of(owner) | check.sums, whole=whole, pruned=base.seq)
             after = rows[-1].session
         for owner in log.links:
             if catalog.get(owner[0]) is None:
                 self._findings.sessions += 1
-                self._snapshots.check(owner, {}, log.sums, whole=False)
+                self._snapshots.check(owner, log.sums_of(owner), whole=False)
 
 
 def rebuild_from(disk: Disk, layout: Layout, path: str, survey: LogSurvey, damaged: str) -> Catalog:

@@ -1,0 +1,123 @@
+"""A pruned session that lost its snapshots: verify says so, repair leaves it alone, and salvage makes it load again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from session_actor import SessionService, StoreCorrupt
+from session_actor.persistence import FileStore
+from session_actor.persistence.repair import repair
+from session_actor.persistence.verify import check
+
+from .conftest import reopened
+
+
+def opened(folder: Path, recovery: str = "strict") -> SessionService:
+    return SessionService.open(FileStore(folder, journal_bytes=2_000, recovery=recovery))
+
+
+async def inputs(session) -> list[str]:
+    return [frame.user_input for frame in await session.stack()]
+
+
+@pytest.fixture
+async def folder(tmp_path: Path) -> Path:
+    """A session that was pruned: what it has from its first record on is not enough to load it."""
+    folder = tmp_path / "conversations"
+    for rest in range(2):  # closing moves the log into the journals
+        async with opened(folder) as service:
+            session = await service.session("user-42", create=not rest)
+            for number in range(60):
+                await session.push(f"question {rest} {number}", "answer " * 10)
+            await session.pop(50 * (1 - rest) or 2)
+    async with opened(folder) as service:
+        report = await (await service.session("user-42")).prune()
+        assert report.files > 1
+    assert check(folder).list == []
+    return folder
+
+
+def snapshots(folder: Path) -> list[Path]:
+    return sorted((folder / "snapshots").glob("*/*.ndjson"))
+
+
+def lose(folder: Path, how: str) -> None:
+    """Lose both snapshots."""
+    first, second = snapshots(folder)
+    for path in (first, second):
+        if how == "removed" or (how == "one of each" and path == second):
+            path.unlink()
+        else:
+            content = path.read_bytes()
+            path.write_bytes(content[:-30] + b"x" + content[-29:] if how == "data" else b"xx" + content[2:])
+
+
+EXPECTED = [f"question 0 {number}" for number in range(10)] + [f"question 1 {number}" for number in range(58)]
+
+
+@pytest.mark.parametrize("how", ["header", "data", "removed", "one of each"])
+@pytest.mark.parametrize("salvage", ["readable", "prefix"])
+async def test_lost_snapshots_are_damage_and_salvage_makes_it_load(folder, how, salvage):
+    lose(folder, how)
+    left = {path.name: path.read_bytes() for path in snapshots(folder)}
+    (finding,) = [finding for finding in check(folder).list if finding.severity == "damage"]
+    assert (finding.kind, finding.session) == ("pruned", "user-42")
+    assert "--salvage" in finding.todo
+
+    repairs = repair(folder, write=True)
+    assert ([step.kind for step in repairs.steps], [one.kind for one in repairs.left]) == ([], ["pruned"])
+    assert {path.name: path.read_bytes() for path in snapshots(folder)} == left
+    async with opened(folder) as service:
+        with pytest.raises(StoreCorrupt, match="pruned"):
+            await service.session("user-42")
+
+    repairs = repair(folder, write=True, salvage=salvage)
+    assert ([step.kind for step in repairs.steps], repairs.left) == (["journal"], [])
+    assert check(folder).list == []
+    kept = [path.read_bytes() for path in (folder / "aside").iterdir()]
+    assert all(content in kept for content in left.values())
+    async with reopened(folder) as session:
+        assert [gap.why for gap in session.recovery.gaps] == ["pruned"]
+        assert await inputs(session) == EXPECTED
+        pushed = await session.push("and on", "")
+    async with reopened(folder) as session:
+        assert await inputs(session) == [*EXPECTED, "and on"]
+        assert (await session.head()) == pushed.id
+
+
+@pytest.mark.parametrize("recovery", ["readable", "prefix"])
+async def test_salvage_at_load_does_the_same(folder, recovery):
+    lose(folder, "header")
+    async with opened(folder, recovery) as service:
+        session = await service.session("user-42")
+        assert [gap.why for gap in session.recovery.gaps] == ["pruned"]
+        assert await inputs(session) == EXPECTED
+    assert check(folder).list == []
+
+
+async def test_one_good_snapshot_is_enough_and_the_other_goes_aside(folder):
+    path = snapshots(folder)[0]
+    path.write_bytes(b"xx" + path.read_bytes()[2:])
+    assert [finding.kind for finding in check(folder).list] == ["snapshot"]
+    assert [step.kind for step in repair(folder, write=True).steps] == ["snapshot"]
+    assert check(folder).list == []
+    async with reopened(folder) as session:
+        assert await inputs(session) == EXPECTED
+
+
+@pytest.mark.parametrize("salvage", ["readable", "prefix"])
+async def test_records_lost_as_well_are_lost_as_ever(folder, salvage):
+    lose(folder, "header")
+    newest = max((folder / "journals").glob("*/*.ndjson"), key=lambda path: int(path.stem.rpartition("-")[2]))
+    data = newest.read_bytes()
+    at = data.index(b'"user_input":"question 1 ')
+    newest.write_bytes(data[:at] + b"X" + data[at + 1 :])
+    repairs = repair(folder, write=True, salvage=salvage)
+    assert ([step.kind for step in repairs.steps], repairs.left) == (["journal"], [])
+    assert check(folder).list == []
+    async with reopened(folder) as session:
+        whys = [gap.why for gap in session.recovery.gaps]
+        assert whys == (["pruned", "missing"] if salvage == "readable" else ["pruned"])
+        assert await inputs(session)
