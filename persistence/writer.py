@@ -14,6 +14,7 @@ from .batch import Batch
 from .errors import NotDurable
 from .record import SUFFIX_BYTES, encode_logged
 from .reserve import is_full
+from .segments import Segments
 from .values import encode_record_data
 from .waiters import SLICE_S, Waiters
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from .batch import Backlog, Refused
     from .disk_thread import DiskThread
     from .log import Log
-    from .segment import Segment
     from .session_log import SessionLog
     from .syncer import Syncer
     from .trouble import Trouble
@@ -78,9 +78,9 @@ class Writer:
         self._refusals = 0
         """How often in a row lines were refused, though there was room."""
         self._when_quiet: Callable[[], None] | None = None
-        self._spare_asked = False
-        self._spare_refused = False
-        """There was no room for it: it is asked for again when it cannot be done without."""
+        self._segments = Segments(
+            log, thread, trouble, on_ready=self._turn, on_failure=lambda error: self._fail(error, "segment_failed")
+        )
         self._turn_planned = self._burst_planned = False
         self._crashed: asyncio.Future[None] | None = None
 
@@ -226,7 +226,7 @@ class Writer:
     def _write_inline(self) -> None:
         """Write a short queue here and now."""
         backlog = self._backlog
-        segment = self._segment() if backlog.entries else None
+        segment = self._segments.next() if backlog.entries else None
         if segment is None:
             return
         batch = Batch(segment, backlog.next_position)
@@ -252,7 +252,7 @@ class Writer:
         backlog, until_s = self._backlog, perf_counter() + SLICE_S
         while backlog.entries and perf_counter() < until_s:
             if self._open is None:
-                segment = self._segment()
+                segment = self._segments.next()
                 if segment is None:
                     return False
                 self._open = Batch(segment, backlog.next_position)
@@ -274,39 +274,6 @@ class Writer:
                 why = f"it cannot be encoded: {type(error).__name__}"
             self.waiters.fail_at(position, NotDurable(seq, "written", why))
             self._syncer.waiters.fail_at(position, NotDurable(seq, "synced", why))
-
-    # --- segments -----------------------------------------------------------------------------------------------------
-
-    def _segment(self) -> Segment | None:
-        """The segment for the next lines; None when it must be waited for."""
-        log, current = self._log, self._log.current
-        if current is not None and current.end < log.segment_bytes:
-            return current
-        if not log.has_spare:
-            self._ask_for_spare()
-            return None
-        self._spare_refused = False
-        try:
-            return log.begin()
-        except OSError as error:
-            self._fail(error, "segment_failed")
-            return None
-
-    def _ask_for_spare(self) -> None:
-        if not self._spare_asked:
-            self._spare_asked = True
-            self._thread.submit(self._log.prepare_spare, self._on_spare)
-
-    def _on_spare(self, _: None, error: BaseException | None) -> None:
-        self._spare_asked = False
-        current = self._log.current
-        if error is None:
-            self._turn()
-        elif current is not None and current.end < self._log.segment_bytes:
-            self._spare_refused = True
-            self._trouble.note(error, "segment_failed")
-        else:
-            self._fail(error, "segment_failed")
 
     # --- system calls -------------------------------------------------------------------------------------------------
 
@@ -348,9 +315,7 @@ class Writer:
         if self._trouble.since_us is not None and not self._stopped:
             self._trouble.clear()
         self._syncer.note(batch, may_grow=here)
-        log = self._log
-        if batch.segment.end * 2 > log.segment_bytes and not (log.has_spare or self._spare_refused):
-            self._ask_for_spare()
+        self._segments.look_ahead(batch.segment)
         self._refuse(refused)
         self.waiters.reached(batch.last)
 

@@ -1,0 +1,74 @@
+"""Which segment takes the next lines: the current one, or the spare that was prepared before that one is full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .disk_thread import DiskThread
+    from .log import Log
+    from .segment import Segment
+    from .trouble import Trouble
+
+
+class Segments:
+    """Has a spare prepared by the thread in good time, so that no line waits for it. Used on the loop alone."""
+
+    def __init__(
+        self,
+        log: Log,
+        thread: DiskThread,
+        trouble: Trouble,
+        *,
+        on_ready: Callable[[], None],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        """`on_ready()`: a spare is there now. `on_failure(error)`: no segment can take lines, and this is why."""
+        self._log = log
+        self._thread = thread
+        self._trouble = trouble
+        self._on_ready = on_ready
+        self._on_failure = on_failure
+        self._asked = False
+        """The thread prepares a spare now."""
+        self._refused = False
+        """There was no room for a spare: it is asked for again when it cannot be done without."""
+
+    def next(self) -> Segment | None:
+        """The segment for the next lines; None when it must be waited for: `on_ready` or `on_failure` is called."""
+        log, current = self._log, self._log.current
+        if current is not None and current.end < log.segment_bytes:
+            return current
+        if not log.has_spare:
+            self._ask()
+            return None
+        self._refused = False
+        try:
+            return log.begin()
+        except OSError as error:
+            self._on_failure(error)
+            return None
+
+    def look_ahead(self, segment: Segment) -> None:
+        """Have a spare prepared when this one is half full."""
+        log = self._log
+        if segment.end * 2 > log.segment_bytes and not (log.has_spare or self._refused):
+            self._ask()
+
+    def _ask(self) -> None:
+        if not self._asked:
+            self._asked = True
+            self._thread.submit(self._log.prepare_spare, self._on_prepared)
+
+    def _on_prepared(self, _: None, error: BaseException | None) -> None:
+        self._asked = False
+        current = self._log.current
+        if error is None:
+            self._on_ready()
+        elif current is not None and current.end < self._log.segment_bytes:
+            self._refused = True
+            self._trouble.note(error, "segment_failed")
+        else:
+            self._on_failure(error)
