@@ -18,7 +18,7 @@ from .journal import Part, broken_link, read_behind, read_journal
 from .names import journal_path
 from .places import Places
 from .record import Record, decode_record, decode_records
-from .snapshot import Slots, look, read_slot
+from .snapshot import Slots, look, read_slot, usable
 from .store import LoadedSession, RecoveryReport
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class Loader:
         Raises `JournalTruncated`, `JournalCorrupt`, `LogCorrupt`, `StoreCorrupt`, `StoreVersionTooNew`, OSError.
         """
         began = time.perf_counter()
+        if before is not None:
+            await self._pass_over(log, before)
         places, found = await self._read_all(log, before, snapshots=snapshots)
         records: list[Record] = []
         borders: list[tuple[int, str]] = []
@@ -98,6 +100,12 @@ class Loader:
         )
         return LoadedSession(records, report, found.snapshot)
 
+    async def _pass_over(self, log: SessionLog, before: int) -> None:
+        """The owner of a session cannot use its snapshots from record `before` on: they are to be replaced first."""
+        slots = await self._thread.run(lambda: look(self._disk, self._snapshots, log.session, log.birth))
+        log.unusable |= {slot for slot in slots.good if slot.seq >= before}
+        log.slots, log.saved_seq = None, 0  # to be looked at anew
+
     # --- reading -----------------------------------------------------------------------------------------------------
 
     async def _read_all(self, log: SessionLog, before: int | None, *, snapshots: bool) -> tuple[Places, InFiles]:
@@ -118,7 +126,8 @@ class Loader:
                 if log.extent is places.extent:
                     raise
             else:
-                log.slots = log.slots or found.slots
+                if log.slots is None and found.slots is not None:
+                    log.slots = usable(found.slots, log.unusable)
                 return places, found
 
     def read_ahead(self, log: SessionLog) -> InFiles | None:
@@ -134,6 +143,7 @@ class Loader:
         slots = look(self._disk, self._snapshots, log.session, log.birth) if snapshots else Slots([], [])
         for slot in slots.good:
             if before is not None and slot.seq >= before:
+                rejected.append(slot.path)
                 continue
             try:
                 snapshot = read_slot(self._disk, slot, log.session, log.birth)

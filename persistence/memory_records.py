@@ -32,8 +32,10 @@ class MemoryRecords:
     """
 
     __slots__ = (
+        "_adding",
         "_queue",
         "_records",
+        "_refused",
         "_snapshots",
         "appended_seq",
         "base",
@@ -54,8 +56,12 @@ class MemoryRecords:
         self.lease: Lease | None = None
         self.base = RecordRef()
         self._records: list[Record] = []
+        self._adding: dict[int, Record] = {}
+        """By the id of each frame, the record that adds it; of the records that were made into lines."""
         self._queue: list[tuple[int, int, str, object]] = []
         self._snapshots: list[tuple[int, bytes]] = []
+        self._refused: set[int] = set()
+        """Records of snapshots that the session's owner cannot use: they do not count among those that are kept."""
 
     def end_lease(self) -> None:
         """Whoever has the lease has it no more."""
@@ -82,7 +88,7 @@ class MemoryRecords:
         last_sum = self._sum_of(self.made_seq)
         for seq, at_us, kind, data in self._queue[:limit]:
             line, last_sum = encode_record(seq, at_us, kind, encode_record_data(data), last_sum)
-            self._records.append(decode_record(line))
+            self._note(decode_record(line))
         del self._queue[:limit]
 
     def tail(self, snapshot: Snapshot | None, seq: int, *, whole: bool) -> list[Record]:
@@ -99,8 +105,12 @@ class MemoryRecords:
     def find(self, ids: Iterable[int]) -> list[Record]:
         """See `Archive.read`."""
         self.make()
-        wanted = set(ids)
-        return [record for record in self._records if not wanted.isdisjoint(frames_of(record.kind, record.data))]
+        found = {record.seq: record for frame in ids if (record := self._adding.get(frame)) is not None}
+        return [found[seq] for seq in sorted(found)]
+
+    def _note(self, record: Record) -> None:
+        self._records.append(record)
+        self._adding.update(dict.fromkeys(frames_of(record.kind, record.data), record))
 
     def _sum_of(self, seq: int) -> str:
         if seq == self.base.seq:
@@ -112,15 +122,20 @@ class MemoryRecords:
     @property
     def saved_seq(self) -> int:
         """The record of the newest snapshot; 0: there is none."""
-        return self._snapshots[-1][0] if self._snapshots else 0
+        return max((seq for seq, _ in self._usable()), default=0)
 
     def save(self, seq: int, data: bytes) -> None:
         """Keep a snapshot, unless there is a newer one, and the one before it."""
         if seq > self.saved_seq:
-            self._snapshots = [*self._snapshots, (seq, data)][-_KEPT_SNAPSHOTS:]
+            self._snapshots = [*self._usable(), (seq, data)][-_KEPT_SNAPSHOTS:]
+            self._refused.discard(seq)
+
+    def _usable(self) -> list[tuple[int, bytes]]:
+        return [snapshot for snapshot in self._snapshots if snapshot[0] not in self._refused]
 
     def snapshot(self, before: int | None) -> Snapshot | None:
         """The newest snapshot, of a record older than `before`; all records must be made."""
+        self._refused.update(seq for seq, _ in self._snapshots if before is not None and seq >= before)
         for seq, data in reversed(self._snapshots):
             if before is None or seq < before:
                 return Snapshot(seq, self._sum_of(seq), msgspec.Raw(data))
@@ -129,17 +144,17 @@ class MemoryRecords:
     def prune(self, dropped: Iterable[tuple[int, int]]) -> int:
         """See `Store.prune`; returns the bytes of what was dropped."""
         runs = Runs(dropped)
-        oldest = self._snapshots[0][0] if self._snapshots else 0
+        usable = self._usable()
+        oldest = usable[0][0] if usable else 0
         self.make()
-        kept: list[Record] = []
+        records, self._records, self._adding = self._records, [], {}
         size = 0
-        for record in self._records:
+        for record in records:
             if record.seq <= oldest and all(frame in runs for frame in frames_of(record.kind, record.data)):
                 size += len(bytes(record.data))
                 self.base = RecordRef(max(self.base.seq, record.seq), record.sum)
             else:
-                kept.append(record)
-        self._records = kept
+                self._note(record)
         return size
 
 

@@ -10,7 +10,7 @@ from .record import NO_SUM, encode_owner
 
 if TYPE_CHECKING:
     from .loader import InFiles
-    from .snapshot import Slots
+    from .snapshot import Slot, Slots
     from .store import Lease
 
 
@@ -49,6 +49,7 @@ class SessionLog:
         "slots",
         "synced_seq",
         "tail_sum",
+        "unusable",
         "written_seq",
     )
 
@@ -78,6 +79,8 @@ class SessionLog:
         """What its snapshots are; None: nobody looked yet."""
         self.saved_seq = 0
         """The record after which its newest snapshot was taken that is surely durable; 0: none is known."""
+        self.unusable: frozenset[Slot] = frozenset()
+        """Whole snapshots that its owner cannot use: they do not count among those that are kept."""
         self.damage: Exception | None = None
         """Why its records cannot be trusted; loading it raises this."""
 

@@ -20,6 +20,8 @@ from .record import MAX_RECORD_BYTES, close_line, verify
 from .store import Snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from .storage import Disk
     from .store import Lease
 
@@ -151,6 +153,12 @@ def copy_only(disk: Disk, slots: Slots) -> Slots:
     disk.rename(path + TEMPORARY, path)
     disk.sync_dir(path.rpartition("/")[0])
     return Slots([only, Slot(name, path, only.seq)], [])
+
+
+def usable(slots: Slots, unusable: Collection[Slot]) -> Slots:
+    """The slots without the `unusable` ones, which then count as damaged."""
+    good = [slot for slot in slots.good if slot not in unusable]
+    return Slots(good, slots.damaged + [slot.path for slot in slots.good if slot not in good])
 
 
 def other_slot(slots: Slots) -> str:

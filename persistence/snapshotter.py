@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from .errors import NotDurable, PersistenceError
 from .header import RecordRef
 from .names import snapshot_path
-from .snapshot import TEMPORARY, Slot, Slots, encode_snapshot, look, other_slot, write_beside
+from .snapshot import TEMPORARY, Slot, Slots, encode_snapshot, look, other_slot, usable, write_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,7 +159,7 @@ class Snapshotter:
             return slots
 
         async with self._lock:
-            slots = await self._thread.run(job)
+            slots = usable(await self._thread.run(job), log.unusable)
             log.slots, log.saved_seq = slots, max([log.saved_seq, *(slot.seq for slot in slots.good[:1])])
         return slots
 
@@ -220,6 +220,7 @@ class Snapshotter:
                     self._queue[log] = queued  # behind all others
             if slots is not None:
                 log.slots, log.saved_seq = slots, max(log.saved_seq, queued.seq)
+                log.unusable = frozenset(slot for slot in log.unusable if slot.path != slots.good[0].path)
                 self.last_us = time.time_ns() // 1000
         self._on_saved([one.job.log for one in written if one.slots is not None])
 
@@ -230,7 +231,9 @@ class Snapshotter:
         folders: set[str] = set()
         for job in jobs:
             try:
-                slots = job.slots or look(self._disk, self._folder, job.log.session, job.log.birth)
+                slots = job.slots or usable(
+                    look(self._disk, self._folder, job.log.session, job.log.birth), job.log.unusable
+                )
                 slot = other_slot(slots)
                 self._write_one(job, slot, folders)
                 ready.append((job, slots, slot))

@@ -263,9 +263,10 @@ class Store(Protocol):
     async def load(self, lease: Lease, *, before: int | None = None, snapshots: bool = True) -> LoadedSession:
         """The newest good snapshot and the records behind it, those included that are not yet written.
 
-        `before`: only snapshots after a record older than this one; None: any. Without a snapshot all records come,
-        from the first on. `snapshots` False: no snapshot; all records come from the first that is still followed by all
-        others, which is not 1 in a session that was pruned.
+        `before`: only snapshots after a record older than this one, because the caller cannot use the newer ones, which
+        do not count among those that are kept any more; None: any. Without a snapshot all records come, from the first
+        on. `snapshots` False: no snapshot; all records come from the first that is still followed by all others, which
+        is not 1 in a session that was pruned.
 
         Raises `Fenced`; `StoreCorrupt` when the session's own records are damaged, or when it was pruned and no
         snapshot can be used.

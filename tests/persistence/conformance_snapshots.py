@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from session_actor.persistence import (
@@ -9,6 +11,7 @@ from session_actor.persistence import (
     Lease,
     Level,
     NotDurable,
+    Pruned,
     RecordTooLarge,
     SessionTombstoned,
     Store,
@@ -90,6 +93,42 @@ class SnapshotsConformance:
         assert (older.snapshot.seq, seqs(older)) == (20, list(range(21, 32)))
         for loaded in (await store.load(lease, before=20), await store.load(lease, snapshots=False)):
             assert (loaded.snapshot, seqs(loaded)) == (None, list(range(1, 32)))
+
+    async def test_a_snapshot_that_its_owner_cannot_use_is_replaced_before_a_good_one(self, store):
+        lease = await store.acquire("user-42", create=True)
+        for _ in range(3):
+            push(store, lease, 10)
+            await save(store, lease)
+        assert (await store.load(lease, before=30)).snapshot.seq == 20
+        push(store, lease, 10)
+        await save(store, lease)
+        assert [(await store.load(lease, before=before)).snapshot.seq for before in (None, 40)] == [40, 20]
+
+    async def test_where_its_owner_can_use_none_one_of_the_same_record_takes_the_place(self, store):
+        lease = await store.acquire("user-42", create=True)
+        for _ in range(2):
+            push(store, lease, 10)
+            await save(store, lease, "unusable")
+        assert (await store.load(lease, before=10)).snapshot is None
+        with pytest.raises(NotDurable):
+            await store.saved(lease, 20)
+        await save(store, lease, "good")
+        assert loads(bytes((await store.load(lease)).snapshot.data)) == "good"
+
+    async def test_pruning_does_not_rely_on_a_snapshot_that_its_owner_cannot_use(self, store):
+        lease = await store.acquire("user-42", create=True)
+        for _ in range(2):
+            push(store, lease, 100)
+            await save(store, lease, "unusable")
+        assert (await store.load(lease, before=100)).snapshot is None
+        assert await store.prune(lease, [(1, 50)]) == Pruned()
+        assert seqs(await store.load(lease, before=1)) == list(range(1, 201))
+        push(store, lease, 100)
+        await save(store, lease, "good")
+        await store.prune(lease, [(1, 200)])
+        assert loads(bytes((await store.load(lease)).snapshot.data)) == "good"
+        with suppress(StoreCorrupt):  # where something was dropped
+            assert seqs(await store.load(lease, before=300)) == list(range(1, 301))
 
     async def test_snapshots_are_there_after_reopening(self, new_store):
         async with opened(new_store(), working=self.working) as store:
