@@ -84,13 +84,14 @@ def _pushed(state: State, event: Pushed, at_us: int, _found: Found) -> Frame:
     if frame_id < state.next_id:
         raise _Misfit(f"the id {frame_id} of its frame is not new")
     table, parent = state.table, None
-    slots = table.frames
+    slots, first = table.frames, table.first
     if parent_id is not None:
-        parent = slots[parent_id] if 0 < parent_id < len(slots) else None
+        place = parent_id - first
+        parent = slots[place] if 0 <= place < len(slots) else table.slot(parent_id)
         if parent is None:
             parent = _cold_parent(table, event)
     frame = frame_on(parent, event, at_us)
-    if event.turns or frame_id != len(slots):
+    if event.turns or frame_id - first != len(slots):
         _add(state, table, frame)
     else:
         slots.append(frame)
@@ -120,7 +121,7 @@ def _cold_parent(table: Table, event: Pushed) -> Frame:
 
 def _add(state: State, table: Table, frame: Frame) -> None:
     frames = table.frames
-    if frame.id == len(frames):
+    if frame.id - table.first == len(frames):
         frames.append(frame)
     else:
         table.add(frame)
@@ -157,10 +158,10 @@ def _popped(state: State, event: Popped, _at_us: int, found: list[Frame] | None)
 
 def _from_head(table: Table, head: int | None, event: Popped) -> list[Frame]:
     """The frames that are popped, newest first, down to the first cold one."""
-    slots, at = table.frames, head
+    at = head
     found: list[Frame] = []
     for _ in range(event.n):
-        frame = None if at is None else slots[at]
+        frame = None if at is None else table.slot(at)
         if frame is None:
             if at is not None and table.is_cold(at):
                 return found

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
 
 from .errors import CallTimeout
 from .service_errors import SessionDeleted, SessionFenced
+from .table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from session_actor.persistence import Lease, RecoveryReport, Store
     from session_actor.supervisors import GenServer, PendingReply, ServerRef, SupervisorError
 
     from .cold import Shelf
     from .events import AnyEvent
-    from .frames import Frame
     from .stack import Stack
     from .state import State
 
-NOTHING: Sequence[Frame | None] = ()
+NOTHING: Final = Table()
+"""The table of every session that is not loaded; nothing is ever in it."""
 
 
 @dataclass(slots=True)
@@ -83,7 +84,7 @@ class Dormant:
 class Cell:
     """One session as its handles see it.
 
-    Handles read `frames` and `stack` directly, as readers of an ETS table do. They are empty while no incarnation has
+    Handles read `table` and `stack` directly, as readers of an ETS table do. They are empty while no incarnation has
     published its state (not loaded, crashed, deleted); a reader that misses then waits in `ready`.
     """
 
@@ -96,7 +97,6 @@ class Cell:
         "deleted",
         "exchange_lock",
         "fenced",
-        "frames",
         "id",
         "lease",
         "recovery",
@@ -104,6 +104,7 @@ class Cell:
         "served",
         "stack",
         "state",
+        "table",
     )
 
     def __init__(self, session_id: str, home: Home) -> None:
@@ -113,7 +114,7 @@ class Cell:
         self.ref: ServerRef | Dormant = Dormant(self)
         self.birth: Birth | None = None
         self.child_id: object = None
-        self.frames: Sequence[Frame | None] = NOTHING
+        self.table = NOTHING
         self.stack: Stack | None = None
         self.state: State | None = None
         self.lease: Lease | None = None
@@ -176,13 +177,13 @@ class Cell:
         self.lease = lease
         self.recovery = recovery if recovery.seq or not recovery.clean else None  # nothing was recovered: see `Reads`
         self.state = state
-        self.frames = state.table.frames
+        self.table = state.table
         self.stack = None
 
     def withdraw(self) -> None:
         """Let readers wait for the next incarnation: this one's state cannot be trusted, or is gone."""
         self.state = None
-        self.frames = NOTHING
+        self.table = NOTHING
         self.stack = None
 
     async def ready(self, timeout_s: float | None) -> State:

@@ -48,7 +48,7 @@ class Shelf:
         """Those with cold frames that somebody still has."""
 
     def fill(self, table: Table, ids: Sequence[int]) -> None:
-        """Read those frames of `ids` that are cold into their slots; blocks."""
+        """Read those frames of `ids` that are cold into the table; blocks."""
         steps = _filling(table, self._session, ids)
         try:
             wanted = next(steps)
@@ -108,7 +108,7 @@ def _filling(table: Table, session: str, ids: Sequence[int]) -> Filling:
         _keep_instructions(table, _frames_in((yield missing)))
     _build(table, found)
     for frame_id in wanted:
-        if table.frames[frame_id] is None:
+        if table.slot(frame_id) is None:
             raise StoreCorrupt(f"session {session!r}", f"its frame {frame_id} cannot be made: records are missing")
 
 
@@ -175,8 +175,7 @@ def _keep(table: Table, frame_id: int, instructions: Instructions) -> dict[int, 
 
 
 def _build(table: Table, found: dict[int, _Added]) -> None:
-    """Fill the slots of the frames found, parents first; one whose parent is not to be had is left out."""
-    slots = table.frames
+    """Make the frames found, parents first; one whose parent is not to be had is left out."""
     for frame_id in sorted(found):
         if not table.is_cold(frame_id):
             continue
@@ -187,4 +186,4 @@ def _build(table: Table, found: dict[int, _Added]) -> None:
             if place is None or (place.configured is not None and place.configured not in known):
                 continue
             parent = standing_in(place, None if place.configured is None else known[place.configured])
-        slots[frame_id] = frame_on(parent, event, at_us)
+        table.keep(frame_on(parent, event, at_us))

@@ -44,7 +44,7 @@ def replay(state: State, event: AnyEvent, seq: int, at_us: int) -> None:
         return
     losses = state.losses
     if losses is not None and isinstance(event, Pushed | HistoryCopied | HistorySealed):
-        state.next_id = len(state.table.frames)  # it says itself which ids were taken: perhaps fewer than feared
+        state.next_id = state.table.next_id  # it says itself which ids were taken: perhaps fewer than feared
     try:
         apply(state, event, seq, at_us)
     except ReplayError:

@@ -47,17 +47,17 @@ def pop(state: State, command: Pop, head: int | None) -> Decision:
     if n < 1:
         raise InvalidArgument("n", f"must be at least 1, got {shown(n)}")
     if unit is _FRAME or (unit := _checked_unit(unit)) == _FRAME:
-        slots = state.table.frames
+        slots, first = state.table.frames, state.table.first
         to = head
         found: list[Frame] = []
         while to is not None and n:
-            frame = slots[to]
+            frame = slots[to - first] if to >= first else None
             if frame is None:
                 return _cold_pop(state, command, head, len(found) + n)
             found.append(frame)
             to = frame.parent
             n -= 1
-        if to is not None and slots[to] is None:
+        if to is not None and (to < first or slots[to - first] is None):
             state.table.get(to)
         return Popped(head, to, len(found), command.on), SMALL, found
     to = head
@@ -158,8 +158,8 @@ def frame_of(state: State, target: object) -> Frame | None:
     Raises `FrameUnknown`, `NameUnknown`, `InvalidArgument`.
     """
     if type(target) is int:
-        slots = state.table.frames
-        frame = slots[target] if 0 < target < len(slots) else None  # as `get` does, which costs a call
+        slots, place = state.table.frames, target - state.table.first
+        frame = slots[place] if 0 <= place < len(slots) else None  # as `get` does, which costs a call
         if frame is None and (frame := state.table.get(target)) is None:
             raise FrameUnknown(target)
         return frame
@@ -180,7 +180,10 @@ def frame_of(state: State, target: object) -> Frame | None:
 
 def _at(state: State, head: int | None) -> Frame | None:
     """The frame of a head, read if it is cold; None for that of the empty stack."""
-    return None if head is None else state.table.frames[head] or state.table.get(head)
+    if head is None:
+        return None
+    table = state.table
+    return (table.frames[head - table.first] if head >= table.first else None) or table.get(head)
 
 
 def _same(ours: Frame, given: Frame) -> bool:

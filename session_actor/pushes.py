@@ -80,7 +80,7 @@ def _place(state: State, parent: int | None) -> Place | None:
     """What the record of a keyframe holds: what the frame inherits. None: it is the first of its stack."""
     if parent is None:
         return None
-    frame = state.table.frames[parent] or state.table.get(parent)
+    frame = state.table.get(parent)
     return None if frame is None else place_on(frame)
 
 

@@ -50,7 +50,7 @@ class Reads:
         """The state, with the newest frame of this stack in memory."""
         state = await self._state(timeout_s)
         head = state.head_of(self._on)
-        if head is not None and state.table.frames[head] is None:
+        if head is not None and state.table.slot(head) is None:
             await self._read(state.table, (head,), timeout_s)
         return state
 
@@ -59,11 +59,12 @@ class Reads:
 
         Raises FrameUnknown, and InvalidArgument for what is no id.
         """
+        table = self._cell.table
         try:
-            frame = self._cell.frames[frame_id]
-            if frame is not None and frame_id > 0 and frame_id is not True:
-                return frame
-        except (IndexError, TypeError):
+            frame: Any = table.frames[frame_id - table.first]
+            if frame.id == frame_id and frame_id is not True:
+                return frame  # type: ignore[no-any-return]  # it has its id
+        except (AttributeError, IndexError, TypeError):  # the first: there is none
             pass
         return await self._get(frame_id, timeout_s)
 
@@ -99,8 +100,9 @@ class Reads:
             return stack
         state = cell.state or await self._state(timeout_s)
         head = state.branches.get(on) if type(on) is str else None
-        if head is not None and state.table.frames[head] is not None:
-            return Stack(state.table, head)
+        table = state.table
+        if head is not None and head >= table.first and table.frames[head - table.first] is not None:
+            return Stack(table, head)
         return (await self._head_read(timeout_s)).stack(on)  # cold, empty, or no branch
 
     async def branches(self, *, timeout_s: float | None = 5.0) -> dict[str, int | None]:

@@ -248,7 +248,7 @@ class SessionServer(GenServer):
         if dropped:
             self._admit("async")
             self._record(Pruned(tuple(dropped)), SMALL + 16 * len(dropped))
-            self._cell.frames = state.table.frames
+            self._cell.table = state.table
         return count(dropped)
 
     @handles(Passivate)

@@ -49,7 +49,10 @@ class Stack(Sequence[Frame], msgspec.Struct, eq=False, gc=False, metaclass=_Sequ
     def top(self) -> Frame | None:
         """The newest frame, None when empty; O(1)."""
         head = self.head
-        return None if head is None else self._table.frames[head] or self._table.get(head)
+        if head is None:
+            return None
+        table = self._table
+        return (table.frames[head - table.first] if head >= table.first else None) or table.get(head)
 
     async def load(self) -> Stack:
         """Read its cold frames, off the event loop, and return the stack itself; none is cold from then on.

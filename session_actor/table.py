@@ -6,6 +6,7 @@ import asyncio
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from .grow import BLOCK
 from .runs import contains, count, merged
 
 if TYPE_CHECKING:
@@ -21,25 +22,35 @@ _NO_RUNS: Final[Runs] = []
 SPAN: Final = 512
 """How many cold frames are read at once where many are wanted: about 5 ms of building them."""
 
+_PAGE_BITS: Final = 9
+_PAGE: Final = 1 << _PAGE_BITS
+"""How many ids share a list where cold frames are kept that were read."""
+
 
 class Table:
     """All frames of one session; readers use it directly, as they would an ETS table.
 
-    `frames[id]` is the frame, or None where there is none in memory (`frames[0]` always). A list and not a dict: ids
-    are 1, 2, 3 …, a list costs 8 bytes a frame, growing a dict of a million frames stops everything for 40 to 90 ms.
+    `frames[id - first]` is the frame of an id from `first` on, or None where there is none in memory. A list and not a
+    dict: ids are 1, 2, 3 …, a list costs 8 bytes a frame, growing a dict of a million frames stops everything for 40 to
+    90 ms. `first` is 0 (and `frames[0]` None), unless the table was recovered from a snapshot: then it is near the
+    newest id, so that a long history costs nothing; what is below is found by `slot`, which is a little slower.
+    An index below 0 is another frame: whoever uses `frames` looks at the index, or at the id of what was found.
 
-    A frame below `cold_below` may be COLD: recovery from a snapshot leaves it on the disk, and its slot is None until
-    somebody asks for it. `get`, `at`, `path` and `ancestor` read it then, with the frames of its block that come before
-    it: one read of the disk that blocks. `load` reads off the loop. A slot once filled stays filled.
+    A frame below `cold_below` may be COLD: recovery from a snapshot leaves it on the disk, and it has no slot in memory
+    until somebody asks for it. `get`, `at`, `path` and `ancestor` read it then, with the frames of its block that come
+    before it: one read of the disk that blocks. `load` reads off the loop. What was read once stays in memory.
 
     Frames are only ever added. Pruning makes a new table, so that a stack which holds this one keeps its frames.
     """
 
-    __slots__ = ("__weakref__", "absent", "cold_below", "frames", "instructions", "shelf")
+    __slots__ = ("__weakref__", "_pages", "absent", "cold_below", "first", "frames", "instructions", "shelf")
 
     def __init__(self) -> None:
         """Make an empty table."""
         self.frames: list[Frame | None] = [None]
+        self.first = 0
+        self._pages: dict[int, list[Frame | None]] | None = None
+        """The frames below `first` that were read, by id // 512: no large dict, which stops all when it grows."""
         self.absent: Runs = _NO_RUNS
         """The ids that have no frame: pruned, or passed over. For reading."""
         self.cold_below = 1
@@ -51,7 +62,8 @@ class Table:
     def cold(cls, next_id: int, absent: Runs, shelf: Shelf) -> Table:
         """A table whose frames below `next_id`, but for those `absent`, are all on the disk."""
         table = cls()
-        table.frames = [None] * next_id
+        table.first = max(next_id - 1, 0) & ~BLOCK  # the newest frame, mostly the head, is above it with its block
+        table.frames = [None] * (next_id - table.first)
         table.absent = absent
         table.cold_below = next_id
         table.shelf = shelf
@@ -65,22 +77,24 @@ class Table:
 
         A cold one is read. Raises what `Shelf` raises; nothing has changed then.
         """
-        frames = self.frames
-        if not 0 < frame_id < len(frames):
-            return None
-        frame = frames[frame_id]
+        place = frame_id - self.first
+        frame = self.frames[place] if 0 <= place < len(self.frames) else self.slot(frame_id)
         if frame is None and self.is_cold(frame_id):
             self.read((frame_id,))
-            frame = frames[frame_id]
+            frame = self.slot(frame_id)
         return frame
 
     def slot(self, frame_id: int) -> Frame | None:
         """The frame of this id if it is in memory."""
-        return self.frames[frame_id] if 0 < frame_id < len(self.frames) else None
+        place = frame_id - self.first
+        if place >= 0:
+            return self.frames[place] if place < len(self.frames) else None
+        page = None if self._pages is None else self._pages.get(frame_id >> _PAGE_BITS)
+        return None if page is None else page[frame_id % _PAGE]
 
     def is_cold(self, frame_id: int) -> bool:
         """Whether the frame of this id is on the disk, and not in memory."""
-        if not 0 < frame_id < self.cold_below or self.frames[frame_id] is not None:
+        if not 0 < frame_id < self.cold_below or self.slot(frame_id) is not None:
             return False
         return not self.absent or not contains(self.absent, frame_id)
 
@@ -100,12 +114,12 @@ class Table:
 
         Cold ones are read, many at once.
         """
-        frames = self.frames
+        frames, first = self.frames, self.first
         found: list[Frame] = []
         at = head
         left = -1 if limit is None else limit
         while at is not None and left:
-            frame = frames[at]
+            frame = frames[at - first] if at >= first else self.slot(at)
             if frame is None:
                 frame = self._reach(at, left, found[-1].run_from if found else at)
             left -= 1
@@ -173,26 +187,48 @@ class Table:
 
     # --- changes ---
 
+    @property
+    def next_id(self) -> int:
+        """The id after the highest one that is taken."""
+        return self.first + len(self.frames)
+
     def add(self, frame: Frame) -> None:
         """Add a frame whose id is larger than every one before it."""
         frames = self.frames
-        if frame.id > len(frames):
+        if frame.id - self.first > len(frames):
             self.pass_over(frame.id)
         frames.append(frame)
 
+    def keep(self, frame: Frame) -> None:
+        """Put a frame that was cold into its place."""
+        place = frame.id - self.first
+        if place >= 0:
+            self.frames[place] = frame
+            return
+        if self._pages is None:
+            self._pages = {}
+        number = frame.id >> _PAGE_BITS
+        page = self._pages.get(number)
+        if page is None:
+            page = self._pages[number] = [None] * _PAGE
+        page[frame.id % _PAGE] = frame
+
     def pass_over(self, next_id: int) -> None:
         """Go on with `next_id`: the ids up to it get no frame."""
-        first = len(self.frames)
-        if first < next_id:
-            self.frames.extend([None] * (next_id - first))
-            self.absent = merged(self.absent, [(first, next_id - 1)])
+        here = self.next_id
+        if here < next_id:
+            self.frames.extend([None] * (next_id - here))
+            self.absent = merged(self.absent, [(here, next_id - 1)])
 
     def without(self, dropped: Runs) -> Table:
         """A new table without the frames of these ids; this one stays as it is."""
         table = Table()
-        table.frames = frames = self.frames.copy()
+        table.first = self.first
+        table.frames = self.frames.copy()
+        if self._pages is not None:
+            table._pages = {number: page.copy() for number, page in self._pages.items()}
         for first, last in dropped:
-            frames[first : last + 1] = [None] * (last + 1 - first)
+            table._clear(first, last)
         table.absent = merged(self.absent, dropped)
         table.cold_below = self.cold_below
         table.instructions = self.instructions
@@ -201,10 +237,21 @@ class Table:
             table.shelf.tables.add(table)
         return table
 
+    def _clear(self, first: int, last: int) -> None:
+        """Take the frames of these ids out of memory."""
+        if last >= self.first:
+            low = max(first, self.first)
+            self.frames[low - self.first : last + 1 - self.first] = [None] * (last + 1 - low)
+        for number, page in () if self._pages is None else self._pages.items():
+            base = number << _PAGE_BITS
+            low, high = max(first, base), min(last + 1, base + _PAGE)
+            if low < high:
+                page[low - base : high - base] = [None] * (high - low)
+
     def __len__(self) -> int:
         """How many frames there are, in memory or on the disk."""
-        return len(self.frames) - 1 - count(self.absent)
+        return self.next_id - 1 - count(self.absent)
 
     def __repr__(self) -> str:
         """Size only."""
-        return f"Table(up to frame {len(self.frames) - 1})"
+        return f"Table(up to frame {self.next_id - 1})"

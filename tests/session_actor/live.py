@@ -129,7 +129,12 @@ def frames_of_table(table: Table) -> list[Frame | None]:
     """All frames, the cold ones too."""
     if table.cold_below == 1:
         return list(table.frames)
-    return [table.get(frame_id) for frame_id in range(len(table.frames))]
+    return [table.get(frame_id) for frame_id in range(table.next_id)]
+
+
+def in_memory(table: Table) -> list[int]:
+    """The ids of the frames that are not cold."""
+    return [frame_id for frame_id in range(table.next_id) if table.slot(frame_id)]
 
 
 def picture(state: State) -> dict[str, object]:

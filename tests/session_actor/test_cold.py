@@ -36,7 +36,7 @@ from session_actor.service_errors import SessionDeleted
 from session_actor.stack import Stack
 from session_actor.supervisors import Refusal
 
-from .live import Archive, Live, cold, picture, prune
+from .live import Archive, Live, cold, in_memory, picture, prune
 
 
 def long(n: int) -> Live:
@@ -53,7 +53,7 @@ def test_a_cold_frame_is_made_from_its_block_and_no_more():
 
     assert state.table.get(70) == live.state.table.get(70)
     assert archive.reads == [list(range(64, 71))]
-    assert [number for number, frame in enumerate(state.table.frames) if frame] == list(range(64, 71))
+    assert in_memory(state.table) == list(range(64, 71))
     assert state.table.get(66) == live.state.table.get(66)
     assert len(archive.reads) == 1
 
@@ -104,7 +104,7 @@ def test_records_without_a_place_are_read_down_to_where_there_is_one():
     state, archive = cold(live)
 
     assert state.table.get(70) == live.state.table.get(70)
-    assert [number for number, frame in enumerate(state.table.frames) if frame] == list(range(1, 71))
+    assert in_memory(state.table) == list(range(1, 71))
     assert len(archive.reads) == 2
 
 
@@ -299,14 +299,14 @@ TROUBLE = [
 def test_a_read_that_fails_is_a_refusal_and_changes_nothing(met, raised):
     live = long(100)
     state, archive = cold(live)
-    before = list(state.table.frames)
+    before = in_memory(state.table)
     archive.trouble = met
 
     for read in (lambda: decide(state, Goto(70)), lambda: state.stack()[3], lambda: state.table.path(100)):
         with pytest.raises(raised) as caught:
             read()
         assert isinstance(caught.value, Refusal)
-    assert state.table.frames == before
+    assert in_memory(state.table) == before
     archive.trouble = None
     assert state.table.get(70) == live.state.table.get(70)
 
