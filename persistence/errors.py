@@ -85,7 +85,7 @@ class StoreCorrupt(PersistenceError):
         """`why`: what is wrong, with the place inside the file."""
         super().__init__(
             f"{path} is damaged: {why}; nothing was changed: `python -m session_actor verify` tells what else is "
-            "damaged, `python -m session_actor repair` mends it"
+            "damaged, `python -m session_actor repair` mends it (what lost records: with --salvage)"
         )
         self.path = path
         self.why = why

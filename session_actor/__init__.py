@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from .errors import NameUnknown as NameUnknown
     from .errors import NetworkFileSystem as NetworkFileSystem
     from .errors import NotDurable as NotDurable
+    from .errors import RecordsLost as RecordsLost
     from .errors import RecordTooLarge as RecordTooLarge
     from .errors import RecordUnknown as RecordUnknown
     from .errors import RecordUnreadable as RecordUnreadable
@@ -141,9 +142,9 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "EmptyStack", "Fenced", "ForkUnfinished", "FrameUnknown", "FrameUnreadable", "HeadMoved", "InvalidArgument",
         "JournalCorrupt", "JournalTruncated", "KeyConflict", "LevelUnreachable", "LogCorrupt", "MailboxFull",
         "NameTaken", "NameUnknown", "NetworkFileSystem", "NotDurable", "RecordTooLarge", "RecordUnknown",
-        "RecordUnreadable", "Refused", "ReplayError", "SessionActorError", "SessionEnded", "StoreClosed",
-        "StoreCorrupt", "StoreDegraded", "StoreError", "StoreLocked", "StoreUnusable", "StoreVersionTooNew",
-        "UnknownMessage", "UnusableId", "ValueNotStorable", "WrongLoop",
+        "RecordUnreadable", "RecordsLost", "Refused", "ReplayError", "SessionActorError", "SessionEnded",
+        "StoreClosed", "StoreCorrupt", "StoreDegraded", "StoreError", "StoreLocked", "StoreUnusable",
+        "StoreVersionTooNew", "UnknownMessage", "UnusableId", "ValueNotStorable", "WrongLoop",
     ),
     ".service_errors": (
         "CloseTimeout", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted",

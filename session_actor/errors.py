@@ -171,6 +171,18 @@ class ForkUnfinished(Refused):
         self.session = session
 
 
+class RecordsLost(Refused):
+    """The session lost records and was salvaged: what is left stays as it is, so it takes no snapshots."""
+
+    def __init__(self, session: str) -> None:
+        """`session`: the id."""
+        super().__init__(
+            f"session {session!r} lost records and was salvaged: it takes no snapshots, so nothing of it can be "
+            "dropped; nothing was changed: service.fork() makes a sound session of what its branches hold"
+        )
+        self.session = session
+
+
 # --- records ---------------------------------------------------------------------------------------------------------
 
 

@@ -130,9 +130,9 @@ class Session(Changes, Reads):
         frames. The session goes on meanwhile.
         `timeout_s`: how long loading the session may take [seconds]; None: no limit.
 
-        Raises NotDurable, StoreDegraded or another StoreError when the disk refuses: frames may be given up then, and
-        the files be there still; prune again. Cancelling gives up the wait; what was not yet done is left to the next
-        time.
+        Raises RecordsLost for a session that was salvaged with gaps, and changes nothing; NotDurable, StoreDegraded or
+        another StoreError when the disk refuses: frames may be given up then, and the files be there still; prune
+        again. Cancelling gives up the wait; what was not yet done is left to the next time.
         """
         return await prune_session(self._cell, timeout_s)
 

@@ -9,7 +9,7 @@ import msgspec
 from session_actor.persistence import PersistenceError
 from session_actor.supervisors import Call, SupervisorError
 
-from .errors import StoreError, translate
+from .errors import RecordsLost, StoreError, translate
 from .history import Held, tips_of
 from .runs import merged, without
 from .service_errors import SessionDeleted
@@ -77,6 +77,10 @@ async def prune_session(cell: Cell, timeout_s: float | None = None, *, forced: b
 
 async def _prune(cell: Cell, timeout_s: float | None, *, forced: bool) -> PruneReport:
     state = await cell.ready(timeout_s)
+    if state.losses is not None:
+        if forced:
+            raise RecordsLost(cell.id)
+        return PruneReport()
     held = await hold(state)
     if not forced and not unheld(state, held):
         return PruneReport()

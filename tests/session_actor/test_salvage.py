@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from session_actor import FrameUnknown, InvalidArgument, SessionService, StoreCorrupt
+from session_actor import FrameUnknown, InvalidArgument, RecordsLost, SessionService, StoreCorrupt, snapshots
+from session_actor.persistence.repair import repair
 from session_actor.persistence.verify import check
 
 from .conftest import reopened, seen
+from .test_passivation import until
 
 LOST = [b"question 0", b"question 4", b"newest", b'"here"', b'"new_branch":"idea"', b'"who":"me"']
 """What a record says that is damaged: frames, a checkpoint, a branch, the first record of all."""
@@ -137,6 +139,60 @@ async def picture(session) -> dict[str, object]:
         "head": await session.head(),
         "stack": await inputs(session),
     }
+
+
+async def test_a_session_with_gaps_is_not_pruned_and_a_fork_of_it_is_sound(folder):
+    damage(folder, b"question 4")
+    async with SessionService.open(folder, recovery="readable") as service:
+        session = await service.session("user-42")
+        before = await picture(session)
+        with pytest.raises(RecordsLost, match=r"'user-42'.*service\.fork"):
+            await session.prune()
+        assert await picture(session) == before
+
+        copy = await service.fork("user-42", "copy")
+        assert (await copy.prune()).frames == 0
+        await copy.pop()
+        assert (await copy.prune()).frames == 1
+    async with reopened(folder, "copy") as copy:
+        assert copy.recovery.snapshot_seq > 0
+        assert await inputs(copy) == before["stack"][:-1]
+
+
+async def test_a_session_with_gaps_is_left_alone_where_all_are_pruned_when_they_rest(folder):
+    damage(folder, b"question 4")
+    async with SessionService.open(folder, recovery="readable", retention="prune", max_live=1) as service:
+        session = await service.session("user-42")
+        before = await picture(session)
+        ref = session.ref
+        await service.session("other")
+        await until(lambda: ref.phase == "ended")
+        assert await picture(session) == before
+
+
+@pytest.mark.parametrize("recovery", ["strict", "readable"])
+async def test_damage_below_the_snapshot_fails_the_read_of_the_frame_and_is_repaired(tmp_path, monkeypatch, recovery):
+    """Loading does not read what lies below: whatever the recovery, the error says how to mend it."""
+    monkeypatch.setattr(snapshots, "RESTING_RECORDS", 1)
+    folder = tmp_path / "conversations"
+    async with SessionService.open(folder) as service:
+        session = await service.session("user-42", create=True)
+        for number in range(100):
+            await session.push(f"question {number}", "answer")
+    damage(folder, b'"question 4"')
+    async with reopened(folder, recovery=recovery) as session:
+        assert (session.recovery.snapshot_seq, session.recovery.gaps) == (101, ())
+        with pytest.raises(StoreCorrupt, match=r"python -m session_actor repair.*--salvage"):
+            await session.get(5)
+        assert (await session.get(100)).user_input == "question 99"
+        await session.push("and on", "")
+    repairs = repair(folder, write=True, salvage="readable")
+    assert ([step.kind for step in repairs.steps], repairs.left) == (["journal"], [])
+    async with reopened(folder) as session:
+        assert [(gap.first, gap.last) for gap in session.recovery.gaps] == [(6, 6)]
+        assert (await session.get(4)).user_input == "question 3"
+        with pytest.raises(FrameUnknown):
+            await session.get(5)
 
 
 async def test_an_unknown_way_of_recovery_is_refused(tmp_path):
