@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakSet
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 _REACH: Final = 512
 """How many frames are read at once on the way down to the first that needs no parent."""
+
+_BUILT_PER_TURN: Final = 512
+"""How many frames are made between two turns of the loop: about 3 ms."""
 
 _TROUBLE: Final = (PersistenceError, OSError, RecordUnknown, RecordUnreadable)
 
@@ -53,19 +57,19 @@ class Shelf:
         try:
             wanted = next(steps)
             while True:
-                wanted = steps.send(self._archive.read(wanted))
+                wanted = steps.send(self._archive.read(wanted) if wanted else [])
         except StopIteration:
             return
         except _TROUBLE as error:
             raise self._explained(error) from error
 
     async def load(self, table: Table, ids: Sequence[int]) -> None:
-        """The same, reading in a thread."""
+        """The same, reading in a thread; others have their turn between the pieces."""
         steps = _filling(table, self._session, ids)
         try:
             wanted = next(steps)
             while True:
-                wanted = steps.send(await self._archive.fetch(wanted))
+                wanted = steps.send(await self._archive.fetch(wanted) if wanted else await _give_way())
         except StopIteration:
             return
         except _TROUBLE as error:
@@ -78,6 +82,11 @@ class Shelf:
         return ours if isinstance(ours, Refusal) else FrameUnreadable(self._session, error)
 
 
+async def _give_way() -> list[Record]:
+    await asyncio.sleep(0)
+    return []
+
+
 class _Added(NamedTuple):
     """One frame as its record has it."""
 
@@ -86,7 +95,7 @@ class _Added(NamedTuple):
 
 
 def _filling(table: Table, session: str, ids: Sequence[int]) -> Filling:
-    """Make the cold frames of `ids`: each yield names the ids whose records are needed next.
+    """Make the cold frames of `ids`: each yield names the ids whose records are needed next, or none to give way.
 
     A frame needs its parent, down to a keyframe: the block of 32 ids is enough. Records that were made before there
     were keyframes have no place: then the parent is needed, too, and so on down; ever more are read at once.
@@ -94,19 +103,26 @@ def _filling(table: Table, session: str, ids: Sequence[int]) -> Filling:
     wanted = [frame_id for frame_id in ids if table.is_cold(frame_id)]
     found: dict[int, _Added] = {}
     asked: set[int] = set()
+    strange: set[int] = set()
     needed, reach = wanted, 0
     while needed:
         block = [frame_id for frame_id in _blocks(needed) if frame_id not in asked and table.is_cold(frame_id)]
         if not block:
             break
         asked.update(block)
-        found.update(_frames_in((yield block)))
+        read = _frames_in((yield block))
+        found.update(read)
+        strange.update(_instructions_missing(table, read))
         reach = min(2 * reach + KEYFRAMES, _REACH)
         needed = [below for frame_id in _parents_missing(table, found, block) for below in _down(frame_id, reach)]
-    missing = _instructions_missing(table, found)
+    missing = sorted(strange.difference(table.instructions or ()))
     if missing:
         _keep_instructions(table, _frames_in((yield missing)))
-    _build(table, found)
+    order = sorted(found)
+    for first in range(0, len(order), _BUILT_PER_TURN):
+        if first:
+            yield []
+        _build(table, found, order[first : first + _BUILT_PER_TURN])
     for frame_id in wanted:
         if table.slot(frame_id) is None:
             raise StoreCorrupt(f"session {session!r}", f"its frame {frame_id} cannot be made: records are missing")
@@ -145,7 +161,7 @@ def _parents_missing(table: Table, found: dict[int, _Added], block: Iterable[int
                 yield parent
 
 
-def _instructions_missing(table: Table, found: dict[int, _Added]) -> list[int]:
+def _instructions_missing(table: Table, found: dict[int, _Added]) -> set[int]:
     """The frames whose instructions are inherited by keyframes among those found, and not yet known."""
     _keep_instructions(table, found)
     known = table.instructions or {}
@@ -158,7 +174,7 @@ def _instructions_missing(table: Table, found: dict[int, _Added]) -> list[int]:
                 missing.add(place.configured)
             else:
                 known = _keep(table, place.configured, instructions)
-    return sorted(missing)
+    return missing
 
 
 def _keep_instructions(table: Table, found: dict[int, _Added]) -> None:
@@ -174,9 +190,9 @@ def _keep(table: Table, frame_id: int, instructions: Instructions) -> dict[int, 
     return table.instructions
 
 
-def _build(table: Table, found: dict[int, _Added]) -> None:
-    """Make the frames found, parents first; one whose parent is not to be had is left out."""
-    for frame_id in sorted(found):
+def _build(table: Table, found: dict[int, _Added], ids: Iterable[int]) -> None:
+    """Make those frames found, parents first; one whose parent is not to be had is left out."""
+    for frame_id in ids:
         if not table.is_cold(frame_id):
             continue
         event, at_us = found[frame_id]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from session_actor.apply import apply
@@ -98,6 +100,7 @@ class Archive:
         }
         self.reads: list[list[int]] = []
         self.trouble: Exception | None = None
+        self.gives_way = False
 
     def read(self, ids) -> list[Record]:
         if self.trouble is not None:
@@ -107,6 +110,8 @@ class Archive:
         return [found[seq] for seq in sorted(found)]
 
     async def fetch(self, ids) -> list[Record]:
+        if self.gives_way:
+            await asyncio.sleep(0)
         return self.read(ids)
 
 

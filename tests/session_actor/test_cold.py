@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import pairwise
+
 import pytest
 
 from session_actor.blocks import CallRef, ToolCall
@@ -93,13 +96,34 @@ def test_frames_share_the_instructions_that_were_read():
     assert archive.reads == [list(range(64, 71)), [1], list(range(96, 100))]
 
 
-def test_records_without_a_place_are_read_down_to_where_there_is_one():
-    """Records that were made before there were keyframes."""
-    live = long(100)
+def without_places(live: Live) -> Live:
     live.records = [
         (kind, data.split(b',"place"')[0] + b"}" if b',"place"' in data else data, seq, at_us)
         for kind, data, seq, at_us in live.records
     ]
+    return live
+
+
+async def test_a_long_way_down_is_read_and_made_in_pieces():
+    live = without_places(long(5_000))
+    state, archive = cold(live)
+    archive.gives_way = True
+    reading = asyncio.create_task(state.table.load((5_000,)))
+    made = [0]
+    while not reading.done():
+        await asyncio.sleep(0)
+        made.append(len(in_memory(state.table)))
+    await reading
+
+    assert state.table.get(5_000) == live.state.table.get(5_000)
+    assert made[-1] == 5_000
+    assert max(after - before for before, after in pairwise(made)) <= 512
+    assert max(len(ids) for ids in archive.reads) < 600
+
+
+def test_records_without_a_place_are_read_down_to_where_there_is_one():
+    """Records that were made before there were keyframes."""
+    live = without_places(long(100))
     assert picture(live.replayed()) == picture(live.state)
     state, archive = cold(live)
 
