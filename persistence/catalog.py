@@ -40,6 +40,12 @@ VERSION: Final = 2
 Version 1 has no tables of sealed files; they are added when it is opened.
 """
 
+_PAGE_BYTES: Final = 1024
+"""Pages of a new catalog: it begins with 9 kB, as most stay; with SQLite's own 4 kB a page it would be 28.
+
+A cut of thousands of sessions takes about 1.2 times as long as with those. A catalog keeps the pages that it has.
+"""
+
 _SCHEMA: Final = (
     """CREATE TABLE journals (
         session BLOB PRIMARY KEY, birth TEXT NOT NULL, created_us INTEGER NOT NULL, journal INTEGER NOT NULL,
@@ -224,6 +230,7 @@ class Catalog:
         connection.execute("PRAGMA fullfsync = 1")  # macOS: a sync that reaches the disk
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
         if create and version == 0 and tables == 0:
+            connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
             with _transaction(connection):
                 _extend(connection, (*_SCHEMA, *SCHEMA))
                 _set_number(connection, _FIRST_LIVE, 1)

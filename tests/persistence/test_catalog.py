@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 
 import pytest
 from hypothesis import given, settings
@@ -42,6 +43,26 @@ def test_a_new_catalog_is_empty_and_private(catalog, path):
     assert catalog.first_live_segment() == 1
     assert not catalog.deleted("user-42")
     assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
+
+
+def page_bytes(path):
+    """How large the pages of a database are, by its header."""
+    return int.from_bytes(path.read_bytes()[16:18], "big")
+
+
+def test_a_new_catalog_is_small_and_an_older_one_keeps_its_pages(catalog, path, tmp_path):
+    assert page_bytes(path) == 1024
+    assert path.stat().st_size <= 10 * 1024
+    older = tmp_path / "older.db"
+    with closing(sqlite3.connect(path)) as ours, closing(sqlite3.connect(older)) as theirs:
+        theirs.executescript(f"PRAGMA page_size = 4096; {''.join(ours.iterdump())}")
+        theirs.execute(f"PRAGMA user_version = {VERSION}")
+
+    found = Catalog(older)
+    found.open(create=True)
+    found.commit_cut([a_row()], [], 7)
+    assert (found.rows(), found.first_live_segment(), page_bytes(older)) == ([a_row()], 7, 4096)
+    found.close()
 
 
 def test_what_a_cut_committed_is_there_after_reopening(catalog, path):
