@@ -315,7 +315,8 @@ class Writer:
         if self._trouble.since_us is not None and not self._stopped:
             self._trouble.clear()
         self._syncer.note(batch, may_grow=here)
-        self._segments.look_ahead(batch.segment)
+        if not self._stopped:  # the thread may have ended by now
+            self._segments.look_ahead(batch.segment)
         self._refuse(refused)
         self.waiters.reached(batch.last)
 

@@ -241,3 +241,21 @@ def test_a_segment_that_lost_its_header_and_was_gone_on_from_is_no_damage():
         assert await held(image) == {"a": ("x" * 1200, "one", "two")}
 
     run(scenario)
+
+
+def test_a_write_that_ends_after_the_store_was_let_go_asks_nothing_of_its_threads():
+    async def scenario(image: Image) -> None:
+        store = FileStore(ROOT, segment_bytes=100_000, disk=SimDisk(image, Random(1)))
+        await store.open()
+        lease = await store.acquire("a", create=True)
+        say(store, lease, "first")
+        await store.flush("synced")
+        say(store, lease, *("x" * 2000 for _ in range(40)))
+        store.reach("written")
+        await asyncio.sleep(0)
+        assert store._engine.writer._busy
+        store._engine.let_go()
+        await asyncio.sleep(0)
+        assert (await held(image))["a"][0] == "first"
+
+    run(scenario)

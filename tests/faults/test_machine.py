@@ -15,7 +15,7 @@ LIVES = 300
 STEPS = 40
 
 
-def ways(rng: Random, *, faults: bool, crashes: bool) -> Ways:
+def ways(rng: Random, *, faults: bool, crashes: bool, fills: bool = False) -> Ways:
     """One way to live."""
     return Ways(
         segment_bytes=rng.choice((1000, 2000, 4000, 20_000)),
@@ -24,31 +24,46 @@ def ways(rng: Random, *, faults: bool, crashes: bool) -> Ways:
         working=rng.random() < 0.7,
         turns=rng.random() < 0.7,
         faults=faults,
+        fills=fills,
         crashes=crashes,
     )
 
 
-def lead(number: int, *, faults: bool = False, crashes: bool = False) -> Life:
+def lead(number: int, *, faults: bool = False, fills: bool = False, crashes: bool = False) -> Life:
     """Lead the life of that number."""
     rng = Random(number)
     with simulated(number) as (loop, _):
-        life = Life(rng, ways(rng, faults=faults, crashes=crashes))
+        life = Life(rng, ways(rng, faults=faults, fills=fills, crashes=crashes))
         try:
             loop.run(life.live(STEPS))
         except BaseException as error:
-            error.add_note(f"life {number}, faults={faults}, crashes={crashes}: {' '.join(life.steps)}")
+            error.add_note(f"life {number}, faults={faults}, fills={fills}, crashes={crashes}: {' '.join(life.steps)}")
             raise
     return life
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize(
-    ("failing", "crashing"), [(False, False), (False, True), (True, False), (True, True)],
-    ids=["calm", "crashing", "failing", "both"],
-)  # fmt: skip
-def test_a_store_does_what_the_model_does(faults, part, failing, crashing):
+    "trouble",
+    [
+        {},
+        {"crashes": True},
+        {"faults": True},
+        {"faults": True, "crashes": True},
+        {"fills": True},
+        {"fills": True, "crashes": True},
+    ],
+    ids=lambda trouble: "-".join(trouble) or "calm",
+)
+def test_a_store_does_what_the_model_does(faults, part, trouble):
     for _ in range(faults.count(LIVES // PARTS)):
-        lead(faults.number(), faults=failing, crashes=crashing)
+        lead(faults.number(), **trouble)
+
+
+def test_lives_prune_and_fill_the_disk():
+    lives = [lead(number, fills=True) for number in range(20)]
+    assert {"fill", "prune"} <= {step for life in lives for step in life.steps}
+    assert sum(life.pruned_files for life in lives) > 10
 
 
 def test_the_same_life_is_led_twice_in_the_same_way():

@@ -23,7 +23,7 @@ from session_actor.persistence import (
 from ..persistence.conformance_tools import say
 from .disk import NEED_ROOM, Fault, SimDisk
 from .image import Image
-from .model import Entry, Model, state_of, texts_of
+from .model import Entry, Model, State, state_of, texts_of
 
 SESSIONS = ("user-1", "User-1", "\ud800")
 ROOT = "/disk/store"
@@ -42,6 +42,8 @@ class Ways(NamedTuple):
     """Threads take turns by chance; otherwise every job is done at once."""
     faults: bool = False
     """System calls fail now and then."""
+    fills: bool = False
+    """The disk is full now and then."""
     crashes: bool = False
     """The process dies and power is lost now and then."""
 
@@ -69,6 +71,7 @@ class Life:
         self.workers: list[asyncio.Task[None]] = []
         self.steps: list[str] = []
         self.closing = False
+        self.pruned_files = 0
         self.faults: list[Fault] = []
         """Calls that fail, counted over the whole life."""
         self.watch: Callable[[str], None] | None = None
@@ -78,7 +81,7 @@ class Life:
 
     def new_store(self) -> FileStore:
         calls, counts = self.disk.calls, self.disk.counts
-        self.disk = SimDisk(self.image, self.rng if self.ways.turns else None)
+        self.disk = SimDisk(self.image, self.rng if self.ways.turns else None, room_bytes=self.disk.room_bytes)
         self.disk.faults, self.disk.calls, self.disk.counts = self.faults, calls, counts
         self.disk.chance = self.rng
         self.disk.watch = self.watch
@@ -98,7 +101,12 @@ class Life:
     @property
     def troubled(self) -> bool:
         """Whether anything may fail now."""
-        return bool(self.disk.faults) or self.disk.dead or self.closing
+        return self.failing or self.disk.dead or self.closing
+
+    @property
+    def failing(self) -> bool:
+        """Whether the disk refuses something."""
+        return bool(self.faults) or self.disk.room_bytes is not None
 
     # --- opening, closing, dying --------------------------------------------------------------------------------------
 
@@ -119,9 +127,9 @@ class Life:
                 await self.store.open()
                 found = await state_of(self.store)
             except (OSError, PersistenceError):
-                if not (self.disk.dead or self.faults):
+                if not (self.disk.dead or self.failing):
                     raise
-                self.faults.clear()
+                self.works_again()
                 await self.end()
                 continue
             break
@@ -139,7 +147,7 @@ class Life:
             if was_open:
                 self.model.synced = self.model.written = len(self.model.entries)
         except (NotDurable, OSError):
-            if not (self.disk.faults or self.disk.dead):
+            if not (self.failing or self.disk.dead):
                 raise
         for task in self.workers:
             assert not task.done() or task.cancelled(), self.told(f"a worker ended: {task!r}")
@@ -182,10 +190,12 @@ class Life:
     async def step(self) -> None:
         choices = {
             self.append: 10, self.flush: 3, self.sleep: 3, self.cut: 2, self.read: 1, self.release: 1, self.delete: 1,
-            self.reopen: 0.5, self.wait: 1, self.save: 1,
+            self.reopen: 0.5, self.wait: 1, self.save: 1, self.prune: 1,
         }  # fmt: skip
         if self.ways.faults:
             choices |= {self.fail_later: 1.0, self.mend: 1.0}
+        if self.ways.fills:
+            choices |= {self.fill: 1.0, self.mend: 1.0}
         if self.ways.crashes:
             choices[self.plan_death] = 1.0
         (step,) = self.rng.choices(list(choices), list(choices.values()))
@@ -209,7 +219,7 @@ class Life:
         try:
             self.store.admit(level)
         except (StoreDegraded, BacklogFull):
-            assert self.ways.faults or self.troubled
+            assert self.ways.faults or self.ways.fills or self.troubled
             return
         position = 0
         for _ in range(self.rng.choice((1, 1, 1, 2, 5, 40))):
@@ -278,7 +288,7 @@ class Life:
             return
         self.leases[session] = lease
         found = await texts_of(self.store, lease)
-        assert found == expected, self.told(f"{session!r} holds {shown({session: found})}")
+        assert self.model.fits(session, expected, found), self.told(f"{session!r} holds {shown({session: found})}")
 
     async def save(self) -> None:
         """Queue a snapshot of what a session is now, and perhaps wait until it is durable."""
@@ -296,6 +306,26 @@ class Life:
             await self.store.saved(lease, lease.appended_seq)
         except (NotDurable, Fenced):
             if lease.live and not self.troubled:
+                raise
+
+    async def prune(self) -> None:
+        """Save a snapshot, then drop all records that are in whole files before the older one."""
+        held = [session for session in sorted(self.leases) if self.leases[session].appended_seq]
+        if held:
+            session = self.rng.choice(held)
+            lease = self.leases[session]
+            if lease.live:
+                self.model.pruned.add(session)
+                self.store.save(lease, lease.appended_seq, b'{"texts":%d}' % lease.appended_seq)
+                await self.meanwhile(self.pruned(lease))
+
+    async def pruned(self, lease: Lease) -> None:
+        """Prune, which cannot be done any more when the session is deleted meanwhile."""
+        try:
+            await self.saved(lease)
+            self.pruned_files += (await self.store.prune(lease, [(1, FOR_GOOD)])).files
+        except Fenced:
+            if lease.live:
                 raise
 
     async def release(self) -> None:
@@ -318,9 +348,17 @@ class Life:
         kinds = NEED_ROOM if number == errno.ENOSPC else None
         self.disk.faults.append(Fault(first, last, number, kinds, partly=self.rng.random() < 0.5))
 
+    async def fill(self) -> None:
+        """From now on there is room for a few lines more."""
+        self.disk.room_bytes = self.image.size_bytes() + self.rng.choice((0, 50, 500, 3000))
+
+    def works_again(self) -> None:
+        self.faults.clear()
+        self.disk.room_bytes = None
+
     async def mend(self) -> None:
         """The disk works again; nothing waits any more for what failed."""
-        self.disk.faults.clear()
+        self.works_again()
         self.closing = True
         await asyncio.gather(*self.background)
         await asyncio.sleep(20)
@@ -338,6 +376,8 @@ def new_image() -> Image:
     return image
 
 
-def shown(state: dict[str, tuple[str, ...]]) -> str:
+def shown(state: State) -> str:
     """The numbers of the texts."""
-    return repr({session: " ".join(text.partition(" ")[0] for text in texts) for session, texts in state.items()})
+    return repr(
+        {session: " ".join((text or "?").partition(" ")[0] for text in texts) for session, texts in state.items()}
+    )

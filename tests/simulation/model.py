@@ -11,7 +11,9 @@ from session_actor.persistence.record import NO_SUM
 
 from ..persistence.conformance_tools import AT_US, text_of
 
-State = dict[str, tuple[str, ...]]
+Texts = tuple[str | None, ...]
+"""What a session holds; None for a record that was pruned."""
+State = dict[str, Texts]
 """The texts of every session that has any."""
 
 
@@ -31,10 +33,13 @@ class Model:
         """So many entries survive a loss of power."""
         self.written = 0
         """So many entries survive the death of the process."""
+        self.pruned: set[str] = set()
+        """Sessions whose old records may be missing."""
 
     def copy(self) -> Model:
         twin = Model()
         twin.entries, twin.synced, twin.written = list(self.entries), self.synced, self.written
+        twin.pruned = set(self.pruned)
         return twin
 
     def state(self, count: int | None = None) -> State:
@@ -47,11 +52,16 @@ class Model:
         """How many of the first `most` entries a store holds whose state is `found`; None: not even `least`."""
         state, kept = self.state(least), None
         for count in range(least, most + 1):
-            if state == found:
+            if state.keys() == found.keys() and all(self.fits(one, texts, found[one]) for one, texts in state.items()):
                 kept = count
             if count < most:
                 add(state, self.entries[count])
         return kept
+
+    def fits(self, session: str, expected: Texts, found: Texts) -> bool:
+        """Whether a session holds what it should, but for what was pruned."""
+        lost = found.count(None)
+        return len(found) == len(expected) and found[lost:] == expected[lost:] and (not lost or session in self.pruned)
 
     def reopened(self, count: int) -> None:
         """The store that goes on holds `count` entries, and says that all of them are synced."""
@@ -78,17 +88,23 @@ async def state_of(store: FileStore) -> State:
     return found
 
 
-async def texts_of(store: FileStore, lease: Lease) -> tuple[str, ...]:
-    """All texts of a session. A snapshot is of a record that is there, and what is behind it is the end of them all."""
+async def texts_of(store: FileStore, lease: Lease) -> Texts:
+    """All texts of a session. A snapshot is of a record that is there, and what is behind it is the end of them all.
+
+    What was pruned lies before the snapshot.
+    """
     records = (await store.load(lease, snapshots=False)).records
-    assert [record.seq for record in records] == list(range(1, len(records) + 1))
-    assert [record.at_us for record in records] == [AT_US + record.seq for record in records]
-    assert [record.prev for record in records] == [NO_SUM, *(record.sum for record in records)][: len(records)]
-    assert {record.kind for record in records} <= {"said"}
     loaded = await store.load(lease)
-    if loaded.snapshot is not None:
-        snapshot = loaded.snapshot
+    snapshot = loaded.snapshot
+    lost = records[0].seq - 1 if records else 0
+    sums = [records[0].prev if lost else NO_SUM, *(record.sum for record in records)]
+    assert [record.seq for record in records] == list(range(lost + 1, lost + len(records) + 1))
+    assert [record.at_us for record in records] == [AT_US + record.seq for record in records]
+    assert [record.prev for record in records] == sums[: len(records)]
+    assert {record.kind for record in records} <= {"said"}
+    if snapshot is not None:
         assert msgspec.json.decode(snapshot.data) == {"texts": snapshot.seq}
-        assert snapshot.sum == records[snapshot.seq - 1].sum
-        assert [record.sum for record in loaded.records] == [record.sum for record in records[snapshot.seq :]]
-    return tuple(text_of(record) for record in records)
+        assert snapshot.sum == sums[snapshot.seq - lost]
+        assert [record.sum for record in loaded.records] == sums[snapshot.seq - lost + 1 :]
+    assert not lost or (snapshot is not None and snapshot.seq >= lost)
+    return (None,) * lost + tuple(text_of(record) for record in records)
