@@ -95,9 +95,9 @@ class Walk:
             return
         file = self._disk.open(self.path)
         bad: Bad | None = None
-        self.crc = crc32(file.read(0, self.begin))
-        self.end = self.begin
         try:
+            self.crc = crc32(file.read(0, self.begin))
+            self.end = self.begin
             for line in read_lines(file, self.begin, limit):
                 self.end = line.end
                 self.crc = crc32(line.data, self.crc) if line.data and self.crc is not None else None

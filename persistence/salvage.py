@@ -8,6 +8,7 @@ copied, and records of the log that do not count, are kept under aside/ before t
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from .catalog import CatalogRow
@@ -23,7 +24,7 @@ from .snapshot import look
 from .snapshot_copy import SnapshotCopy
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from .catalog import Catalog
     from .catalog_files import FileRow
@@ -42,8 +43,8 @@ class Source(NamedTuple):
     created_us: int
     row: CatalogRow | None
     """None: it has no journal yet."""
-    logged: Iterable[tuple[Record, bytes]]
-    """Its readable records in the log, in order, each with its line, LF included."""
+    logged: Callable[[], Iterable[tuple[Record, bytes]]]
+    """Reads its readable records in the log, in order, each with its line, LF included."""
     lost_at_end: int = 0
     """So many records are known to be lost behind its last one."""
     unusable: Collection[Slot] = ()
@@ -83,6 +84,7 @@ class SessionCopy:
         self._sealed: list[FileRow] = []
         self._created_us = source.created_us
         self._snapshots = SnapshotCopy(disk, layout.snapshots, source.session, source.birth, source.unusable)
+        self._newest: JournalCopy | None = None
         self._pruned = 0
         """Records up to this one that are missing were pruned, and there is no snapshot that stands for them."""
 
@@ -91,7 +93,13 @@ class SessionCopy:
 
         Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
         """
-        base = self._catalog.files.base(self._source.session, self._source.birth)
+        try:
+            return self._run(self._catalog.files.base(self._source.session, self._source.birth))
+        finally:
+            if self._newest is not None:
+                self._newest.abandon()
+
+    def _run(self, base: RecordRef) -> Copied | None:
         copied = self._copy(base)
         if base.seq:
             snapshot = None if copied is None else self._snapshots.newest(base.seq, copied.row.seq, copied.gaps)
@@ -141,7 +149,9 @@ class SessionCopy:
 
     def _new_file(self, number: int) -> JournalCopy:
         source = self._source
-        return JournalCopy(self._disk, self._folder, source.session, self._birth, number, self._mender.link)
+        link = self._mender.link
+        self._newest = JournalCopy(self._disk, self._folder, source.session, self._birth, number, link)
+        return self._newest
 
     # --- journals -----------------------------------------------------------------------------------------------------
 
@@ -154,22 +164,18 @@ class SessionCopy:
         elif base.seq and mender.link.seq < base.seq:
             mender.link = Link(base.seq, base.sum)
         copy = self._new_file(number)
-        try:
-            pruned = self._pruned if file.first_seq is None else file.first_seq - 1
-            self._write(copy, mender.skip(min(pruned, self._pruned), "pruned", self._created_us))
-            self._spoilt += walk.header is None
-            if self._is_ours(walk, file):
-                for item in walk.items(file.bytes):
-                    if isinstance(item, Good):
-                        self._write(copy, mender.take(item.record, item.line))
-                    self._spoilt += isinstance(item, Bad)
-            self._write(copy, mender.lose(file.last_seq, "damaged", self._created_us))
-            if not is_last and not mender.ended:
-                self._sealed.append(copy.seal())
-                copy.close()
-        except BaseException:
-            copy.abandon()
-            raise
+        pruned = self._pruned if file.first_seq is None else file.first_seq - 1
+        self._write(copy, mender.skip(min(pruned, self._pruned), "pruned", self._created_us))
+        self._spoilt += walk.header is None
+        if self._is_ours(walk, file):
+            for item in walk.items(file.bytes):
+                if isinstance(item, Good):
+                    self._write(copy, mender.take(item.record, item.line))
+                self._spoilt += isinstance(item, Bad)
+        self._write(copy, mender.lose(file.last_seq, "damaged", self._created_us))
+        if not is_last and not mender.ended:
+            self._sealed.append(copy.seal())
+            copy.close()
         return copy
 
     def _is_ours(self, walk: Walk, file: Expected) -> bool:
@@ -192,16 +198,12 @@ class SessionCopy:
 
     def _copy_log(self, copy: JournalCopy) -> None:
         mender, void = self._mender, list[bytes]()
-        try:
-            for record, line in self._source.logged:
-                dropped = mender.dropped
-                self._write(copy, mender.take(record, line))
-                if dropped != mender.dropped:
-                    void.append(line)
-            self._write(copy, mender.lose(mender.link.seq + self._source.lost_at_end, "damaged"))
-        except BaseException:
-            copy.abandon()
-            raise
+        for record, line in self._source.logged():
+            dropped = mender.dropped
+            self._write(copy, mender.take(record, line))
+            if dropped != mender.dropped:
+                void.append(line)
+        self._write(copy, mender.lose(mender.link.seq + self._source.lost_at_end, "damaged"))
         copy.close()
         if void:
             self._keep_lines(void)
@@ -231,13 +233,14 @@ def _before(walk: Walk, file: Expected) -> Link:
 def install(disk: Disk, layout: Layout, catalog: Catalog, source: Source, copied: Copied) -> None:
     """Put the new birth in the place of the old one, and remove the old one's files. Blocks.
 
-    Raises `CatalogCorrupt`, OSError.
+    Raises `CatalogCorrupt`, OSError; then the old one is still there. Files that cannot be removed count for nothing:
+    verifying tells of them, and repair removes them.
     """
-    row = copied.row
+    row, slots = copied.row, look(disk, layout.snapshots, source.session, source.birth)
     if copied.base.seq:
         catalog.files.drop(row.session, row.birth, [], forgotten=[], base=copied.base)
     catalog.commit_cut([row], [(source.session, source.birth)], catalog.first_live_segment(), copied.sealed)
-    slots = look(disk, layout.snapshots, source.session, source.birth)
     for path in (*copied.old_paths, *(slot.path for slot in slots.good), *slots.damaged):
-        disk.unlink(path)
-        disk.sync_dir(path.rpartition("/")[0])
+        with contextlib.suppress(OSError):
+            disk.unlink(path)
+            disk.sync_dir(path.rpartition("/")[0])

@@ -64,7 +64,7 @@ class Salvager:
         row = catalog.get(log.session)
         if row is not None and row.birth != log.birth:
             row = None
-        logged = self._logged(log, segments)
+        logged = partial(self._logged, log, segments)
         source = Source(log.session, log.birth, log.created_us, row, logged, lost_at_end, log.unusable)
         copied = SessionCopy(self._disk, layout, catalog, source, self._salvage).run()
         if copied is None:

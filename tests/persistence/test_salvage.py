@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import random
 from pathlib import Path
 
@@ -202,6 +203,64 @@ async def test_dying_at_any_change_during_salvage_loses_nothing_more(root):
         assert not check(at).damaged, dies_at
 
 
+class FailsOnce(TroubledDisk):
+    """One call fails as on a full disk; those after it do not."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        super().__init__()
+        self.fails_at = fails_at
+
+    def reach(self, call: str, path: str = "") -> None:
+        super().reach(call, path)
+        if len(self.calls) == self.fails_at:
+            raise OSError(errno.ENOSPC, "No space left on device", path)
+
+
+async def test_salvage_that_a_full_disk_refuses_changes_nothing_and_may_be_tried_again(root):
+    break_journal(root, "a", 17)
+
+    async def salvage(at: Path, fails_at: int = 0) -> int:
+        """Salvage until it succeeds, at most twice; returns how many calls it makes."""
+        disk = FailsOnce()
+        async with opened(FileStore(at, disk=disk, **SMALL), working=False) as store:
+            lease = await store.acquire("a", create=False)
+            with pytest.raises(StoreCorrupt):
+                await store.load(lease, snapshots=False)
+            first = len(disk.calls)
+            disk.fails_at = first + fails_at if fails_at else None
+            try:
+                await store.salvage(lease, "readable")
+            except OSError:
+                with pytest.raises(StoreCorrupt):
+                    await store.load(lease, snapshots=False)
+                await store.salvage(lease, "readable")
+            return len(disk.calls) - first
+
+    count = await salvage(copied(root, "whole"))
+    expected = await loaded(root.with_name("whole"), *"abc")
+    for fails_at in random.Random(7).sample(range(1, count), 10):
+        at = copied(root, str(fails_at))
+        await salvage(at, fails_at)
+        assert not check(at).damaged, fails_at
+        assert await loaded(at, *"abc") == expected, fails_at
+
+
+async def test_repair_that_a_full_disk_refuses_says_so_and_is_gone_on_with(root):
+    break_journal(root, "a", 17)
+    break_log(root, "b", owner=True)
+    (root / "catalog.db").unlink()
+    disk = FailsOnce()
+    assert repair(copied(root, "whole"), write=True, salvage="readable", disk=disk).left == []
+    expected = await loaded(root.with_name("whole"), *"abc")
+    for fails_at in random.Random(9).sample(range(1, len(disk.calls)), 8):
+        at = copied(root, str(fails_at))
+        with contextlib.suppress(OSError, PersistenceError):
+            repair(at, write=True, salvage="readable", disk=FailsOnce(fails_at))
+        assert repair(at, write=True, salvage="readable").left == [], fails_at
+        assert check(at).list == [], fails_at
+        assert await loaded(at, *"abc") == expected, fails_at
+
+
 @pytest.mark.parametrize("seq", [45, 58, 60])
 async def test_a_pruned_session_is_salvaged_with_its_snapshot(tmp_path, seq):
     root = tmp_path / "store"
@@ -231,23 +290,26 @@ async def test_a_pruned_session_is_salvaged_with_its_snapshot(tmp_path, seq):
             assert (found.snapshot is not None, found.records[-1].seq) == (True, 63)
 
 
-async def test_a_pruned_session_whose_snapshots_are_lost_keeps_what_is_readable(tmp_path):
+@pytest.mark.parametrize("recovery", ["prefix", "readable"])
+async def test_a_pruned_session_whose_snapshots_are_lost_keeps_what_is_readable(tmp_path, recovery):
     root = tmp_path / "store"
     await fill(root, "a", 60, in_log=0)
     async with opened(FileStore(root, **SMALL), working=False) as store:
         lease = await store.acquire("a", create=False)
         await store.load(lease)
         pruned = await store.prune(lease, [(1, 30)])
+        push(store, lease, 4)
     assert pruned.files
+    assert segments(root)
     for path in (root / "snapshots").glob("*/*.ndjson"):
         path.unlink()
     async with opened(FileStore(root, **SMALL), working=False) as store:
         with pytest.raises(StoreCorrupt):
             await store.load(await store.acquire("a", create=False))
-    async with opened(FileStore(root, recovery="readable", **SMALL), working=False) as store:
+    async with opened(FileStore(root, recovery=recovery, **SMALL), working=False) as store:
         found = await store.load(await store.acquire("a", create=False))
         assert found.report.gaps[0].first == 1
-        assert found.records[-1].seq == 60
+        assert [record.seq for record in found.records[1:]] == list(range(found.records[0].seq + 1, 65))
     assert not check(root).damaged
 
 
