@@ -327,6 +327,17 @@ async def test_damage_in_the_log_is_cut_back_to_the_prefix(root, owner):
     assert await loaded(root, *"abc") == {"a": ALL, "b": ALL[:42], "c": ALL}
 
 
+@pytest.mark.parametrize(
+    ("sessions", "owner", "mends"), [("ac", False, False), ("b", False, True), ("abc", True, False)]
+)
+async def test_the_log_is_left_alone_unless_all_whom_its_damage_concerns_are_asked_for(root, sessions, owner, mends):
+    break_line(root, "b", owner=owner)
+    repairs = repair(root, write=True, salvage="readable", sessions=list(sessions))
+    assert (repairs.left == []) == mends
+    assert {finding.kind for finding in check(root).list if finding.severity == "damage"} <= {"log", "log_chain"}
+    assert check(root).damaged != mends
+
+
 async def test_a_lost_end_that_is_known_is_a_gap(root):
     path = segments(root)[-1]
     data = path.read_bytes()
