@@ -16,7 +16,7 @@ from ..simulation.disk import NEED_ROOM, Fault
 from ..simulation.life import FOR_GOOD, Life, Ways
 from ..simulation.loop import simulated
 
-LIFE = 50
+LIFE = 160
 STEPS = 25
 PARTS = 2
 KINDS = {
@@ -64,7 +64,8 @@ def test_any_call_may_fail(faults, kind, good, part):
 
 def test_the_life_that_is_led_has_everything_in_it():
     life = lead(None, turns=False)
-    assert {"append", "flush", "cut", "delete", "reopen", "read"} <= set(life.steps)
+    assert {"append", "flush", "cut", "delete", "reopen", "read", "save", "prune"} <= set(life.steps)
+    assert life.pruned_files > 0
     assert {
         "create",
         "rename",

@@ -6,13 +6,16 @@ from random import Random
 
 import pytest
 
-from ..simulation.life import Life, Ways, new_image
+from session_actor.persistence.verify import check
+
+from ..simulation.life import ROOT, Life, Ways, new_image
 from ..simulation.loop import simulated
 from ..simulation.model import Model
 
 PARTS = 4
 LIVES = 300
 STEPS = 40
+TROUBLES = [(), ("crashes",), ("faults",), ("faults", "crashes"), ("fills",), ("fills", "crashes")]
 
 
 def ways(rng: Random, *, faults: bool, crashes: bool, fills: bool = False) -> Ways:
@@ -43,21 +46,22 @@ def lead(number: int, *, faults: bool = False, fills: bool = False, crashes: boo
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        {},
-        {"crashes": True},
-        {"faults": True},
-        {"faults": True, "crashes": True},
-        {"fills": True},
-        {"fills": True, "crashes": True},
-    ],
-    ids=lambda trouble: "-".join(trouble) or "calm",
-)
+@pytest.mark.parametrize("trouble", TROUBLES, ids="-".join)
 def test_a_store_does_what_the_model_does(faults, part, trouble):
     for _ in range(faults.count(LIVES // PARTS)):
-        lead(faults.number(), **trouble)
+        lead(faults.number(), **dict.fromkeys(trouble, True))
+
+
+@pytest.mark.parametrize("trouble", TROUBLES, ids="-".join)
+def test_verify_finds_nothing_when_a_life_is_over(tmp_path, faults, trouble):
+    for _ in range(faults.count(20)):
+        life = lead(faults.number(), **dict.fromkeys(trouble, True))
+        place = tmp_path / str(life.disk.calls)
+        for path, inode in life.image.files().items():
+            (place / path[1:]).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (place / path[1:]).write_bytes(inode.data)
+        findings = [str(finding) for finding in check(place / ROOT[1:]).list if finding.severity != "note"]
+        assert findings == [], life.steps
 
 
 def test_lives_prune_and_fill_the_disk():
