@@ -159,7 +159,10 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     decisions: tuple[str, ...] = ()
     """What was decided."""
     given_turns: tuple[Turn, ...] | None = None
-    """The turns as they were pushed. None: `user_input` and `assistant_output` are the turns (see `turns`)."""
+    """The turns as they were pushed. None: `user_input` and `assistant_output` are the turns (see `turns`).
+
+    A text that was added with nothing beside it (`add_user("Hi")`) is kept as those, too.
+    """
     forked_from: int | None = None
     """The frame it was forked from; None: it was pushed on top of its parent."""
     pinned: bool = False

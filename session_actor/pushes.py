@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from . import content
-from .blocks import Text, ToolResult
+from .blocks import ToolResult
 from .calls import find_call, results_in, show
 from .content import checked, given_texts
 from .errors import CallAlreadyAnswered, EmptyStack
@@ -15,10 +15,12 @@ from .grow import BLOCK, place_on
 from .keys import Repeat
 from .moves import check_new_name, frame_of
 from .names import branch_name, check_name
+from .plain import is_a
 from .results import bind_results
 from .weight import SMALL, SURELY_FITS, check_size, weight_of
 
 if TYPE_CHECKING:
+    from .blocks import ToolCall
     from .commands import AddAssistant, AddToolResult, AddUser, Configure, Fork, HoldCall, Push
     from .decide import Decision
     from .events import Place
@@ -85,29 +87,46 @@ def _place(state: State, parent: int | None) -> Place | None:
 
 
 def add_user(state: State, command: AddUser, head: int | None) -> Decision:
-    """A frame with one user turn."""
-    given = command.content
-    if type(given) is str and given:
-        turn = Turn("user", (Text(given),))
-    else:
-        turn = checked(content.turn, Turn("user", checked(content.blocks, given, "content")), "turn")
+    """A frame with one user turn; a text is kept as a push of it is."""
+    text = _text(command.content)
+    if text:
+        return _pushed(state, command.on, head, None, user_input=text)
+    turn = checked(content.turn, Turn("user", checked(content.blocks, command.content, "content")), "turn")
     return _pushed(state, command.on, head, (turn,))
 
 
 def add_assistant(state: State, command: AddAssistant, head: int | None) -> Decision:
-    """A frame with one assistant turn."""
-    blocks = checked(content.blocks, command.content, "content") + checked(
-        content.calls, command.tool_calls, "tool_calls"
-    )
-    turn = Turn("assistant", blocks, command.usage, command.model, command.dialect, command.stop_reason)
+    """A frame with one assistant turn; a text with nothing beside it is kept as a push of it is."""
+    text = _text(command.content)
+    calls = _NO_CALLS if command.tool_calls is _NO_CALLS else checked(content.calls, command.tool_calls, "tool_calls")
+    turns: tuple[Turn, ...] | None = None
+    if not text or calls or _is_described(command):
+        blocks = checked(content.blocks, command.content, "content") + calls
+        turn = Turn("assistant", blocks, command.usage, command.model, command.dialect, command.stop_reason)
+        text, turns = "", (checked(content.turn, turn, "turn"),)
     return _pushed(
         state,
         command.on,
         head,
-        (checked(content.turn, turn, "turn"),),
+        turns,
+        assistant_output=text,
         assumptions=given_texts(command.assumptions, "assumptions"),
         decisions=given_texts(command.decisions, "decisions"),
     )
+
+
+def _is_described(command: AddAssistant) -> bool:
+    """Whether more is known of a turn than what it says."""
+    if command.usage is not None or command.model is not None:
+        return True
+    return command.dialect is not None or command.stop_reason is not None
+
+
+def _text(given: object) -> str:
+    """The text that is given as content; empty for blocks."""
+    if type(given) is str:
+        return given
+    return checked(content.text, given, "content") if is_a(given, str) else ""
 
 
 def add_tool_result(state: State, command: AddToolResult, head: int | None) -> Decision:
@@ -179,20 +198,22 @@ def _pushed(
     state: State,
     on: str | None,
     head: int | None,
-    turns: tuple[Turn, ...],
+    turns: tuple[Turn, ...] | None,
     *,
+    user_input: str = "",
+    assistant_output: str = "",
     assumptions: tuple[str, ...] = (),
     decisions: tuple[str, ...] = (),
     instructions: Instructions | None = None,
     holds: tuple[Hold, ...] = (),
 ) -> Decision:
-    """A frame of turns on top of the head."""
+    """A frame of turns, or of one text, on top of the head."""
     frame_id = state.next_id
     event = Pushed(
         frame_id,
         head,
-        "",
-        "",
+        user_input,
+        assistant_output,
         assumptions,
         decisions,
         turns,
@@ -219,4 +240,5 @@ def _branch_when_detached(state: State, on: str | None) -> str | None:
 
 
 _BLANK: Final = ""
+_NO_CALLS: Final[tuple[ToolCall, ...]] = ()
 _NONE: Final[tuple[str, ...]] = ()

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_actor.blocks import Document, Image, Native, Text, Thinking, ToolCall, ToolResult
-from session_actor.commands import AddAssistant, AddUser, Configure, Fork, Pop, Push
+from session_actor.commands import AddAssistant, AddUser, Configure, Fork, HoldCall, Pop, Push
+from session_actor.events import decode_event
 from session_actor.frames import Frame, Instructions, PendingCall, Tool, Turn, Usage
 from session_actor.table import Table
 
-from .live import Live
+from .live import Live, picture
 
 SECRET = "kept private"
 
@@ -193,3 +194,81 @@ def test_a_frame_says_where_its_instructions_and_its_run_of_ids_come_from():
     frames = live.state.table.frames[1:]
     assert [frame.configured for frame in frames] == [None, 2, 2, 2, 2, 2]
     assert [frame.run_from for frame in frames] == [1, 1, 1, 4, 4, 6]
+
+
+# --- a text is kept the same way, however it came ---
+
+
+class Words(str):
+    """A text of a caller's own class."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("text", ["hi", Words("hi")], ids=["str", "derived"])
+def test_an_added_text_is_kept_as_a_pushed_one(text):
+    added, pushed = Live(), Live()
+    for live, commands in ((added, (AddUser(text), AddAssistant(text))), (pushed, (Push("hi"), Push("", "hi")))):
+        for command in commands:
+            live.do(command)
+
+    assert picture(added.state) == picture(pushed.state)
+    assert added.records == pushed.records
+    assert added.records[1][1:2] == (b'{"id":1,"user_input":"hi"}',)
+    assert [type(frame.user_input) for frame in added.state.stack()] == [str, str]
+    assert added.state.stack().turns() == (Turn("user", (Text("hi"),)), Turn("assistant", (Text("hi"),)))
+
+
+def test_notes_beside_an_added_text_are_kept():
+    live = Live()
+    frame = live.do(AddAssistant("hi", assumptions=["a"], decisions=["d"]))
+    assert (frame.assistant_output, frame.given_turns, frame.assumptions, frame.decisions) == (
+        "hi",
+        None,
+        ("a",),
+        ("d",),
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        AddUser(""),
+        AddUser([]),
+        AddUser(["hi"]),
+        AddUser([Text("hi")]),
+        AddAssistant(""),
+        AddAssistant([Text("hi")]),
+        AddAssistant("hi", [ToolCall("c", "t")]),
+        AddAssistant("hi", usage=Usage(1, 2)),
+        AddAssistant("hi", model="m"),
+        AddAssistant("hi", model=""),
+        AddAssistant("hi", dialect="d"),
+        AddAssistant("hi", stop_reason="end_turn"),
+    ],
+    ids=repr,
+)
+def test_anything_but_a_text_alone_is_kept_as_a_turn(command):
+    live = Live()
+    frame = live.do(command)
+    assert frame.given_turns is not None
+    assert (frame.user_input, frame.assistant_output, len(frame.turns)) == ("", "", 1)
+    assert picture(live.replayed()) == picture(live.state)
+
+
+@pytest.mark.parametrize("command", [AddUser("on"), AddAssistant("on")], ids=repr)
+def test_an_added_text_leaves_calls_behind_as_a_turn_does(command):
+    live = Live()
+    live.do(AddAssistant("", [ToolCall("a", "t"), ToolCall("b", "t")]))
+    live.do(HoldCall("b"))
+    frame = live.do(command)
+    assert [call.held is not None for call in frame.open_calls] == [True]
+    assert (frame.exchange, frame.step) == ((3, 1) if isinstance(command, AddUser) else (None, 3))
+
+
+def test_a_text_that_was_recorded_as_a_turn_is_what_it_was():
+    live = Live()
+    event = decode_event("pushed", b'{"id":1,"turns":[{"role":"user","blocks":[{"type":"text","text":"hi"}]}]}')
+    live.record(event)
+    assert live.state.stack().turns() == (Turn("user", (Text("hi"),)),)
+    assert live.state.stack().top.given_turns == (Turn("user", (Text("hi"),)),)
