@@ -51,7 +51,8 @@ class DiskThread:
     ) -> Result:
         """Wait for `job` and return its result or raise its error. Cancelling gives up the wait; the job still runs.
 
-        `then(error)`: called on the loop when the job has run, also after a cancellation.
+        `then(error)`: called on the loop when the job has run, also after a cancellation; or when it cannot be run.
+        Raises `StoreClosed` after `end`.
         """
         future: asyncio.Future[Result] = self._loop.create_future()
 
@@ -65,7 +66,12 @@ class DiskThread:
             else:
                 future.set_exception(error)
 
-        self.submit(job, done)
+        try:
+            self.submit(job, done)
+        except StoreClosed as error:
+            if then is not None:
+                then(error)
+            raise
         return await future
 
     def end(self) -> None:

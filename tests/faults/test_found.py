@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from session_actor.persistence import FileStore, NotDurable, SessionTombstoned
+from session_actor.persistence import FileStore, NotDurable, SessionTombstoned, StoreClosed
 
 from ..persistence.conformance_tools import say
 from ..simulation.disk import Fault, SimDisk
@@ -257,5 +257,28 @@ def test_a_write_that_ends_after_the_store_was_let_go_asks_nothing_of_its_thread
         store._engine.let_go()
         await asyncio.sleep(0)
         assert (await held(image))["a"][0] == "first"
+
+    run(scenario)
+
+
+def test_a_cut_that_goes_on_after_the_store_was_let_go_keeps_no_other_from_ending():
+    async def scenario(image: Image) -> None:
+        store = store_on(image)
+        await store.open()
+        lease = await store.acquire("a", create=True)
+        for _ in range(3):
+            say(store, lease, "x" * 1000)
+            await store.flush("synced")
+        cutter = store._engine.cutter
+        commit = cutter._commit
+
+        async def commit_too_late(*what: Any) -> None:
+            store._engine.let_go()
+            await commit(*what)
+
+        cutter._commit = commit_too_late
+        for _ in range(2):
+            with pytest.raises(StoreClosed):
+                await asyncio.wait_for(cutter.cut(), 60)
 
     run(scenario)

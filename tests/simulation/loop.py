@@ -70,10 +70,8 @@ class SimThread(DiskThread):
             self._plan()
 
     async def run(self, job, then=None):
-        if self._rng is not None:
+        if self._rng is not None or self._ended:
             return await super().run(job, then)
-        if self._ended:
-            raise StoreClosed("the store was closed meanwhile: open it again")
         try:
             result, error = job(), None
         except BaseException as caught:  # noqa: BLE001
