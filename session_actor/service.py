@@ -128,10 +128,11 @@ class SessionService:
             close_timeout_s: how long closing may take before what hangs is killed [seconds].
             retention: "all" keeps every frame for ever, popped ones too; "prune" prunes a session (see `Session.prune`)
                 when it is unloaded because it is idle.
-            recovery: what is done with a damaged session of a directory. "strict": it is refused (StoreCorrupt), others
-                load. "prefix": its records up to the first one that is lost are kept. "readable": all that can be read
-                is kept. What is lost and where the originals are is in `Session.recovery`. A Store of your own has an
-                option for that itself.
+            recovery: what is done with a session of a directory that is found damaged when it is loaded. "strict": it
+                is refused (StoreCorrupt), others load. "prefix": its records up to the first one that is lost are kept.
+                "readable": all that can be read is kept. What is lost and where the originals are is in
+                `Session.recovery`. Damage below its snapshot is met later, by the call that reads a frame from there:
+                StoreCorrupt, and `repair` mends it. A Store of your own has an option for that itself.
 
         Raises:
             InvalidArgument: an argument that can never be right.
