@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,33 @@ async def test_records_lost_as_well_are_lost_as_ever(folder, salvage):
         whys = [gap.why for gap in session.recovery.gaps]
         assert whys == (["pruned", "missing"] if salvage == "readable" else ["pruned"])
         assert await inputs(session)
+
+
+async def test_snapshots_that_only_the_session_cannot_use_are_no_base_for_salvage_either(folder):
+    async with store_alone(folder) as store:
+        lease = await store.acquire("user-42", create=False)
+        for _ in range(2):
+            seq = (await store.load(lease)).report.seq + 1
+            store.append(lease, seq, 1, "checkpointed", b'{"name":"here%d","frame":5}' % seq, 100)
+            store.save(lease, seq, b'{"version":9}')
+            await store.saved(lease, seq)
+    assert check(folder).list == []
+    async with opened(folder) as service:
+        with pytest.raises(StoreCorrupt, match="pruned"):
+            await service.session("user-42")
+    async with opened(folder, "readable") as service:
+        session = await service.session("user-42")
+        assert [gap.why for gap in session.recovery.gaps] == ["pruned"]
+        assert await inputs(session) == EXPECTED
+    assert check(folder).list == []
+
+
+@asynccontextmanager
+async def store_alone(folder: Path):
+    """The store alone."""
+    store = FileStore(folder, journal_bytes=2_000)
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
