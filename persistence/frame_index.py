@@ -1,6 +1,6 @@
 """Which frames a record adds: all that this floor knows of what records say.
 
-The convention: a record of kind `pushed` adds the frame `data.id`, one of kind `history_copied` adds
+The convention: a record of kind `pushed` or `added` adds the frame `data.id`, one of kind `history_copied` adds
 `data.frames[].frame.id`. No other kind adds frames, and ids are integers from 1.
 """
 
@@ -15,13 +15,13 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PUSHED: Final = "pushed"
+PUSHED: Final = frozenset({"pushed", "added"})
 COPIED: Final = "history_copied"
 MAX_FRAME: Final = 2**53 - 1
 """No id of a frame is higher."""
-PUSHED_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"pushed","data":\{"id":([1-9]\d{0,14})[,}]')
-"""How a line of kind `pushed` begins whose data begin with the id, as they always do here."""
-_OTHER_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"(?!pushed"|history_copied")')
+PUSHED_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"(?:add|push)ed","data":\{"id":([1-9]\d{0,14})[,}]')
+"""How a line of these kinds begins whose data begin with the id, as they always do here."""
+_OTHER_HEAD: Final = re.compile(rb'\{"seq":\d+,"at":"[^"]*","kind":"(?!pushed"|added"|history_copied")')
 
 
 class _Frame(msgspec.Struct):
@@ -52,7 +52,7 @@ def frames_of(kind: str, data: bytes | msgspec.Raw) -> list[int]:
     """Ids of the frames that a record adds, in order; none for data that do not name them as the kind says."""
     found: list[int] = []
     try:
-        if kind == PUSHED:
+        if kind in PUSHED:
             found = [_FRAME.decode(data).id]
         elif kind == COPIED:
             found = sorted(copied.frame.id for copied in _HISTORY.decode(data).frames)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from .blocks import ToolCall
 from .errors import ReplayError
 from .events import (
+    Added,
     AnyEvent,
     Branched,
     Checkpointed,
@@ -76,7 +77,8 @@ def _created(state: State, event: Created, at_us: int, _found: Found) -> None:
 
 
 def _pushed(state: State, event: Pushed, at_us: int, _found: Found) -> Frame:
-    frame_id, parent_id, branch, new_branch = event.id, event.parent, event.branch, event.new_branch
+    frame_id, branch, new_branch = event.id, event.branch, event.new_branch
+    parent_id = frame_id - 1 if type(event) is Added else event.parent
     if new_branch is not None:
         _check_free(state, new_branch)
     elif branch is not None:
@@ -308,6 +310,7 @@ def _existing(state: State, frame_id: int) -> Frame | None:
 _APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int, Any], object]]] = {
     Created: _created,
     Pushed: _pushed,
+    Added: _pushed,
     Popped: _popped,
     Moved: _moved,
     Branched: _branched,

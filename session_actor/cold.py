@@ -145,7 +145,7 @@ def _frames_in(records: Iterable[Record]) -> dict[int, _Added]:
     found: dict[int, _Added] = {}
     for record in records:
         event = decode_event(record.kind, record.data)
-        if type(event) is Pushed:
+        if isinstance(event, Pushed):
             found[event.id] = _Added(event, record.at_us)
         elif type(event) is HistoryCopied:
             found.update((copied.frame.id, _Added(copied.frame, copied.at_us)) for copied in event.frames)

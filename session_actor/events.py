@@ -85,6 +85,21 @@ class Pushed(Event, frozen=True, gc=False, kw_only=False):
     """What it inherits, in the record of a keyframe (see `grow`), so that it can be read without the records before."""
 
 
+class Added(Pushed, frozen=True, gc=False, kw_only=False):
+    """A frame was added on top of the one with the id before its own: what most records say.
+
+    As `Pushed`, but its record does not name the parent. A kind of its own, because a `Pushed` without one is the first
+    of its stack.
+    """
+
+    kind: ClassVar[str] = "added"
+
+    @property  # type: ignore[misc]  # nobody sets a field of what is frozen
+    def parent(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The frame below."""
+        return self.id - 1
+
+
 class Popped(Event, frozen=True, gc=False, kw_only=False):
     """A head went down by `n` frames."""
 
@@ -189,6 +204,7 @@ class Pruned(Event, frozen=True, gc=False, kw_only=False):
 AnyEvent: TypeAlias = (
     Created
     | Pushed
+    | Added
     | Popped
     | Moved
     | Branched
@@ -208,6 +224,7 @@ KINDS: Final[dict[str, type[AnyEvent]]] = {
     for event in (
         Created,
         Pushed,
+        Added,
         Popped,
         Moved,
         Branched,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .calls import open_after, still_held
-from .events import Place
+from .events import Added, Place
 from .frames import Frame
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ _NOTHING: Final = Frame(0, None, 0, 0)
 def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
     """The frame of `event` on top of `parent` (None: it is the first of its stack), pushed at `at_us`."""
     below = _NOTHING if parent is None else parent
-    frame_id, parent_id, turns, instructions = event.id, event.parent, event.turns, event.instructions
+    frame_id, turns, instructions = event.id, event.turns, event.instructions
+    parent_id = frame_id - 1 if type(event) is Added else event.parent  # a property, which costs a call
     user_input, assistant_output = event.user_input, event.assistant_output
     exchange, step, open_calls = below.exchange, below.step, below.open_calls
     if turns is None:

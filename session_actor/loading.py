@@ -62,7 +62,7 @@ async def _replay(state: State, records: Sequence[Record]) -> None:
     cold_below = state.table.cold_below
     for number, record in enumerate(records, 1):
         event = decode_event(record.kind, record.data)
-        if type(event) is Pushed and event.parent is not None and event.parent < cold_below:
+        if isinstance(event, Pushed) and event.parent is not None and event.parent < cold_below:
             await _load_inherited(state.table, event)
         replay(state, event, record.seq, record.at_us)
         if not number % _RECORDS_PER_TURN:

@@ -12,7 +12,7 @@ can be, by fixed rules, so that every replay of the same records gives the same 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -80,7 +80,7 @@ def _make_do(state: State, losses: Losses, event: AnyEvent, seq: int, at_us: int
 
 def _fitting(state: State, losses: Losses, event: AnyEvent) -> list[AnyEvent]:
     """What to apply in place of a record that does not fit."""
-    if type(event) is Pushed:
+    if isinstance(event, Pushed):
         return _kept_frame(state, losses, event)
     if type(event) is Popped:
         return _kept_pop(state, event)
@@ -110,7 +110,9 @@ def _rooted(state: State, losses: Losses, event: Pushed, copied: set[int]) -> Pu
     if parent is None or parent in copied or state.table.get(parent) is not None:
         return event
     losses.roots.append(event.id)
-    return msgspec.structs.replace(event, parent=None, forked_from=None, place=None)
+    fields: dict[str, Any] = {name: getattr(event, name) for name in Pushed.__struct_fields__}
+    fields.update(parent=None, forked_from=None, place=None)
+    return Pushed(**fields)
 
 
 def _kept_pop(state: State, event: Popped) -> list[AnyEvent]:

@@ -9,7 +9,7 @@ from .blocks import ToolResult
 from .calls import find_call, results_in, show
 from .content import checked, given_texts
 from .errors import CallAlreadyAnswered, EmptyStack
-from .events import Branched, Pushed
+from .events import Added, Branched, Pushed
 from .frames import Hold, Instructions, Turn
 from .grow import BLOCK, place_on
 from .keys import Repeat
@@ -48,9 +48,10 @@ def push(  # noqa: PLR0917 - by place, because this is the hot path
         if state.attached is None:
             new_branch = _branch_when_detached(state, branch)
     frame_id = state.next_id
-    event = Pushed(
+    on_top = parent == frame_id - 1
+    event = (Added if on_top else Pushed)(
         frame_id,
-        parent,
+        None if on_top else parent,
         user_input,
         assistant_output,
         _NONE if assumptions is _NONE else given_texts(assumptions, "assumptions"),
@@ -63,7 +64,7 @@ def push(  # noqa: PLR0917 - by place, because this is the hot path
         forked_from,
         None,
         (),
-        None if frame_id & BLOCK and parent == frame_id - 1 else _place(state, parent),
+        None if on_top and frame_id & BLOCK else _place(state, parent),
     )
     if turns is None:  # as `weight_of`, without its call
         weight = SMALL + len(event.user_input) + len(event.assistant_output)
@@ -209,9 +210,10 @@ def _pushed(
 ) -> Decision:
     """A frame of turns, or of one text, on top of the head."""
     frame_id = state.next_id
-    event = Pushed(
+    on_top = head == frame_id - 1
+    event = (Added if on_top else Pushed)(
         frame_id,
-        head,
+        None if on_top else head,
         user_input,
         assistant_output,
         assumptions,
@@ -224,7 +226,7 @@ def _pushed(
         None,
         instructions,
         holds,
-        None if frame_id & BLOCK and head == frame_id - 1 else _place(state, head),
+        None if on_top and frame_id & BLOCK else _place(state, head),
     )
     weight = weight_of(event)
     if weight > SURELY_FITS:

@@ -230,6 +230,11 @@ def line(kind: str, data: bytes) -> bytes:
     [
         ("pushed", b'{"id":12,"parent":3}', [12]),
         ("pushed", b'{"id":12}', [12]),
+        ("added", b'{"id":12}', [12]),
+        ("added", b'{"id":12,"user_input":"x"}', [12]),
+        ("added", b'{ "id": 12 }', [12]),
+        ("adde", b'{"id":12}', []),
+        ("added.x", b'{"id":12}', []),
         ("pushed", b'{ "id": 12 }', [12]),
         ("pushed", b'{"text":"{\\"id\\":3,","id":12}', [12]),
         ("pushed", b'{"id":1.5,"a":1}', []),

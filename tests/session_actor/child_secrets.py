@@ -29,7 +29,7 @@ class Leaking(MemoryStore):
     fails_to_load = 0
 
     def append(self, lease: Lease, seq: int, at_us: int, kind: str, data: object, weight: int) -> int:
-        if kind == "pushed" and getattr(data, "assistant_output", "") == "crash":
+        if kind in {"pushed", "added"} and getattr(data, "assistant_output", "") == "crash":
             raise ValueError(f"cannot store {data!r} {SECRET}") from KeyError(SECRET)
         return super().append(lease, seq, at_us, kind, data, weight)
 

@@ -14,6 +14,7 @@ from session_actor.commands import AddAssistant, AddToolResult, AddUser, Configu
 from session_actor.errors import RecordUnknown, RecordUnreadable
 from session_actor.events import (
     KINDS,
+    Added,
     Branched,
     Checkpointed,
     CopiedFrame,
@@ -36,7 +37,7 @@ from session_actor.frames import Hold, Instructions, OpenCall, Tool, Turn, Usage
 from session_actor.history import created
 from session_actor.persistence import encode_record_data
 
-from .live import Live, picture
+from .live import Live, cold, picture
 
 # What is on disk: none of these lines may ever change, only new ones may come.
 GOLDEN = [
@@ -110,6 +111,12 @@ GOLDEN = [
         Pushed(7, 6, turns=(), holds=(Hold(CallRef(4, 0), "approval"),)),
         '{"id":7,"parent":6,"turns":[],"holds":[{"ref":[4,0],"reason":"approval"}]}',
     ),
+    (Pushed(5, None, "hi"), '{"id":5,"user_input":"hi"}'),
+    (Added(8, user_input="hi", key="k", args="00"), '{"id":8,"user_input":"hi","key":"k","args":"00"}'),
+    (
+        Added(64, None, "hi", place=Place(12, 30, 31, 6, 7)),
+        '{"id":64,"user_input":"hi","place":[12,30,31,6,7,[]]}',
+    ),
     (Pushed(8, 7, "\ud800"), '{"id":8,"parent":7,"user_input":{"$esc":"\\\\ud800"}}'),
     (
         Pushed(
@@ -150,6 +157,7 @@ def test_the_kinds_are_those_of_ever():
     assert list(KINDS) == [
         "session_created",
         "pushed",
+        "added",
         "popped",
         "moved",
         "branched",
@@ -270,3 +278,40 @@ def walked(live: Live) -> list[CallRef]:
         held |= {hold.ref for hold in frame.holds}
     waiting = (set(current) | held) - answered
     return sorted(waiting, key=lambda ref: (ref.frame, ref.index))
+
+
+def told() -> Live:
+    """A session of some blocks, with forks and with several roots."""
+    live = Live()
+    for number in range(40):
+        live.do(Push(f"{number}"))
+    live.do(Fork(20, user_input="elsewhere", branch="idea"))
+    for _ in range(30):
+        live.do(AddUser("on"))
+    live.do(Pop(100))
+    live.do(Push("from the start", key="k"))
+    live.do(Push("on"))
+    return live
+
+
+def test_a_record_names_a_parent_that_is_not_the_frame_before():
+    live = told()
+    kinds = {event.id: kind for kind, data, *_ in live.records if hasattr(event := decode_event(kind, data), "parent")}
+    assert [frame_id for frame_id, kind in kinds.items() if kind == "pushed"] == [1, 41, 72]
+    assert {*kinds.values()} == {"pushed", "added"}
+    assert [frame.parent for frame in live.replayed().stack()] == [None, 72]
+    assert picture(live.replayed()) == picture(live.state)
+
+
+def test_records_that_all_name_their_parents_give_the_same_state():
+    """As they were made before there was a kind of its own for most of them."""
+    live = told()
+    expected = picture(live.state)
+    for place, (kind, data, seq, at_us) in enumerate(live.records):
+        if kind == "added":
+            fields = msgspec.json.decode(data)
+            named = msgspec.json.encode({"id": fields["id"], "parent": fields["id"] - 1, **fields})
+            live.records[place] = ("pushed", named, seq, at_us)
+    assert {kind for kind, *_ in live.records} == {"session_created", "pushed", "popped"}
+    assert picture(live.replayed()) == expected
+    assert picture(cold(live)[0]) == expected

@@ -120,7 +120,7 @@ def test_every_readable_frame_is_kept_whatever_is_lost():
         pushed = {
             event.id
             for kind, data, seq, _ in live.records
-            if kind == "pushed" and not first <= seq <= last and (event := decode_event(kind, data))
+            if kind in {"pushed", "added"} and not first <= seq <= last and (event := decode_event(kind, data))
         }
         state = without(live, first, last)
         assert {frame.id for frame in state.table.frames if frame is not None} == pushed
