@@ -236,12 +236,34 @@ class SimLock:
 
 
 class SimConnection(sqlite3.Connection):
-    """SQLite in memory; what a COMMIT leaves is the file's content, all of it or nothing."""
+    """SQLite in memory; what a COMMIT leaves is the file's content, all of it or nothing.
+
+    All that is committed lies within one more transaction, so that the next who wants the content that was there at
+    first can have it back: giving SQLite another content takes longer than most of what is asked of it.
+    """
 
     disk: SimDisk
     inode: Inode
     content: bytes
     """What was committed."""
+    origin: bytes
+    """What was there before the first commit."""
+    changed = False
+    """Something was begun since."""
+    in_transaction = False
+
+    def hold(self, disk: SimDisk, inode: Inode, content: bytes) -> None:
+        """Be the connection to a file of that content."""
+        if self.changed:
+            if content == self.origin:
+                super().execute("ROLLBACK TO life")
+                self.content = self.origin
+            super().execute("RELEASE life")
+            self.changed = False
+        if content != self.content:
+            loader.deserialize(content)
+            loader.backup(self)  # into memory of its own: only there what is not yet committed is serialized, too
+        self.disk, self.inode, self.content, self.origin = disk, inode, content, content
 
     def close(self):
         if self.in_transaction or len(spare_connections) >= 4:
@@ -255,39 +277,45 @@ class SimConnection(sqlite3.Connection):
             self.disk.reach("query")
             if self.disk.trusts_pages and "quick_check" in sql:
                 sql = "SELECT 'ok'"
-        if verb != "COMMIT":
+        if verb == "BEGIN":
+            if not self.changed:
+                super().execute("SAVEPOINT life")
+            self.changed = self.in_transaction = True
+            return super().execute("SAVEPOINT step")
+        if verb == "COMMIT":
+            self.commit()
+        elif verb == "ROLLBACK":
+            super().execute("ROLLBACK TO step")
+        else:
             return super().execute(sql, parameters)
+        self.in_transaction = False
+        return super().execute("RELEASE step")
+
+    def commit(self):
         try:
             self.disk.reach("commit")
         except sqlite3.Error:
             if self.content and self.disk.chance.random() < 0.5:
-                super().execute(sql, parameters)
                 self.inode.alternative = self.serialize()
-                self.deserialize(self.content)
             raise
-        cursor = super().execute(sql, parameters)
         self.content = self.serialize()
         self.inode.replace(self.content)
-        return cursor
 
 
+loader = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
 spare_connections: list[SimConnection] = []
-"""Making one, and closing it, takes as long as all that is asked of it."""
 
 
 def connect(disk: SimDisk, inode: Inode) -> SimConnection:
     if disk.dead:
         raise Dead(errno.EIO, "dead")
     content = bytes(inode.data)
-    connection = next((spare for spare in spare_connections if spare.content == content), None)
-    if connection is not None:
+    if content and spare_connections:
+        fitting = (spare for spare in spare_connections if content in {spare.content, spare.origin})
+        connection = next(fitting, spare_connections[0])
         spare_connections.remove(connection)
-    elif content and spare_connections:
-        connection = spare_connections.pop(0)
-        connection.deserialize(content)
     else:
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=SimConnection)
-        if content:
-            connection.deserialize(content)
-    connection.disk, connection.inode, connection.content = disk, inode, content
+        connection.content = connection.origin = b""
+    connection.hold(disk, inode, content)
     return connection
