@@ -32,10 +32,10 @@ demo: setup ## feeds a transcript, kills the process, recovers, compares; ARGS="
 	@$(BIN)/python -m session_actor demo $(ARGS)
 
 test: setup ## the test suite; ARGS="tests/supervisors -k name"
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 faults: setup ## every case of damage, loss of power and failing disks; ARGS="--faults-seed=N -k name"
-	@$(BIN)/python -m pytest tests/faults --faults=full -n auto $(ARGS)
+	@$(BIN)/python -m pytest tests/faults --faults=full -n auto --dist worksteal $(ARGS)
 
 test-all: ## the test suite on every Python 3.11 to 3.14 of this machine
 	@scripts/test-all $(ARGS)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 from typing import TypeVar
 
 import pytest
 
 Case = TypeVar("Case")
+HERE = Path(__file__).parent
 
 
 class Faults:
@@ -31,6 +33,14 @@ class Faults:
     def number(self) -> int:
         """The seed of one case."""
         return self.rng.randrange(1 << 32)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """All cases of a test may take longer than one test should."""
+    if config.option.faults == "full":
+        for item in items:
+            if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(600))
 
 
 @pytest.fixture

@@ -32,9 +32,19 @@ async def refused(store: FileStore) -> str:
 async def said_after_a_kill(root: Path, tmp_path: Path) -> list[str]:
     """What another process finds if this one is killed now."""
     copy = tmp_path / "copy"
-    shutil.copytree(root, copy)
+    await until(lambda: copied(root, copy))
     async with opened(FileStore(copy), working=False) as store:
         return await said(store, await store.acquire("user-42", create=False))
+
+
+def copied(root: Path, copy: Path) -> bool:
+    """Copy a store at one moment, so far as no thread removed a file meanwhile."""
+    shutil.rmtree(copy, ignore_errors=True)
+    try:
+        shutil.copytree(root, copy)
+    except shutil.Error:
+        return False
+    return True
 
 
 async def synced(store: FileStore, lease, text: str) -> None:
