@@ -11,8 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 LOOPS = ("asyncio", "uvloop")
+
+# How long an example takes says more of what else the machine does than of the example.
+settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any load")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
