@@ -36,8 +36,9 @@ class Faults:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All cases of a test may take longer than one test should."""
+    """All cases of a test may take longer than one test should. The longest come first, not to be waited for."""
     if config.option.faults == "full":
+        items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
         for item in items:
             if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(600))
