@@ -12,6 +12,7 @@ from .batch import Backlog
 from .catalog import Catalog
 from .cutter import Cutter
 from .errors import PersistenceError, StoreClosed, StoreLocked
+from .foreign import check_free
 from .layout import Layout
 from .loader import Loader
 from .log import Log
@@ -165,7 +166,7 @@ class Engine:
 
     async def open(self, lock_timeout_s: float | None, *, allow_network_fs: bool) -> Recovered:
         """Take the lock and recover the log. When it raises or is cancelled, call `let_go`."""
-        await self.read_thread.run(lambda: self._disk.make_root(self.layout.root))
+        await self.read_thread.run(self._make_root)
         self._disk.check_local(self.layout.root, allow_network_fs=allow_network_fs)
         await self.lock.acquire(lock_timeout_s)
         await self.read_thread.run(lambda: self.layout.open_catalog(self._disk, self.catalog))
@@ -187,6 +188,10 @@ class Engine:
             group = alive[first : first + ATTACH_SESSIONS]
             await self.read_thread.run(partial(self._attach, group))
         return recovered
+
+    def _make_root(self) -> None:
+        check_free(self._disk, self.layout)
+        self._disk.make_root(self.layout.root)
 
     def look_up(self, session: str) -> tuple[SessionLog | None, bool]:
         """What the catalog and the journal have of a session, and whether it was deleted. Blocks."""

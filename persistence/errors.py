@@ -49,6 +49,16 @@ class NetworkFileSystem(PersistenceError):
         self.kind = kind
 
 
+class NotAStore(PersistenceError):
+    """The directory is no store: it is not there, or holds somebody else's files. Nothing in it was touched."""
+
+    def __init__(self, path: str, why: str) -> None:
+        """`why`: what it is, and what to do."""
+        super().__init__(f"{path} is no session-actor store: {why}")
+        self.path = path
+        self.why = why
+
+
 class StoreVersionTooNew(PersistenceError):
     """A file needs something that this version does not know. It was left untouched."""
 

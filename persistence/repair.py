@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from .errors import StoreLocked
 from .findings import Findings
+from .foreign import check_store_there
 from .layout import Layout
 from .lock import StoreLock
 from .read_lock import read_lock
@@ -49,10 +50,12 @@ def repair(
     all. `tell`: told each step when it is done, and each damage that is left. `disk`: the system calls; None: the real
     ones.
 
-    Raises `StoreLocked` when the store is in use, `StoreVersionTooNew`, and OSError when the disk refuses; then what
-    was done until then stays done, and repairing again goes on.
+    Raises `NotAStore`, `StoreLocked` when the store is in use, `StoreVersionTooNew`, and OSError when the disk refuses;
+    then what was done until then stays done, and repairing again goes on.
     """
-    work = _Repair(Layout(root), LookingDisk() if disk is None else disk, salvage, sessions, tell or _quiet)
+    layout = Layout(root)
+    check_store_there(layout)
+    work = _Repair(layout, LookingDisk() if disk is None else disk, salvage, sessions, tell or _quiet)
     return work.write() if write else work.dry_run()
 
 

@@ -234,7 +234,7 @@ class Store(Protocol):
     async def open(self) -> None:
         """Take the lock and read what is there.
 
-        Raises `StoreLocked`, `NetworkFileSystem`, `StoreVersionTooNew`, `StoreCorrupt`. When it raises or is cancelled,
+        Raises `StoreLocked`, `NetworkFileSystem`, `NotAStore`, `StoreVersionTooNew`, `StoreCorrupt`. When it raises or is cancelled,
         nothing is held. Opening an open store is an error (`StoreLocked`).
         """
         ...

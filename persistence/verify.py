@@ -14,6 +14,7 @@ from .catalog_copy import copy_catalog, rescue_dead
 from .catalog_rebuild import Known, rebuild_catalog
 from .errors import CatalogCorrupt, StoreCorrupt
 from .findings import REPAIR, Findings
+from .foreign import check_store_there
 from .gap import Link
 from .journal_check import JournalCheck, expected_files
 from .layout import Layout
@@ -39,9 +40,10 @@ PAGE: Final = 500
 def check(root: str | os.PathLike[str], *, tell: Callable[[Finding], None] | None = None) -> Findings:
     """Look at everything in the store at `root`; blocks. `tell`: told each finding at once.
 
-    Raises `StoreLocked` when the store is in use, `StoreVersionTooNew`, and OSError when it cannot be read.
+    Raises `NotAStore`, `StoreLocked` when the store is in use, `StoreVersionTooNew`, and OSError when it cannot be read.
     """
     layout, findings = Layout(root), Findings(tell)
+    check_store_there(layout)
     with read_lock(layout):
         check_store(LookingDisk(), layout, findings)
     return findings

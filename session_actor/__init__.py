@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from .errors import NameTaken as NameTaken
     from .errors import NameUnknown as NameUnknown
     from .errors import NetworkFileSystem as NetworkFileSystem
+    from .errors import NotAStore as NotAStore
     from .errors import NotDurable as NotDurable
     from .errors import RecordsLost as RecordsLost
     from .errors import RecordTooLarge as RecordTooLarge
@@ -101,8 +102,8 @@ if TYPE_CHECKING:
     from .frames import Usage as Usage
     from .handle import Session as Session
     from .handle import SessionRef as SessionRef
+    from .health import ServiceHealth as ServiceHealth
     from .prune import PruneReport as PruneReport
-    from .service import ServiceHealth as ServiceHealth
     from .service import SessionService as SessionService
     from .service_errors import CloseTimeout as CloseTimeout
     from .service_errors import ServiceClosed as ServiceClosed
@@ -122,7 +123,8 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES: Final[dict[str, tuple[str, ...]]] = {
-    ".service": ("ServiceHealth", "SessionService"),
+    ".health": ("ServiceHealth",),
+    ".service": ("SessionService",),
     ".prune": ("PruneReport",),
     ".handle": ("Session", "SessionRef"),
     ".exchange": ("Exchange",),
@@ -141,7 +143,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "CallAmbiguous", "CallTimeout", "CallUnknown", "CatalogCorrupt", "CheckpointUnknown", "DeadlockError",
         "EmptyStack", "Fenced", "ForkUnfinished", "FrameUnknown", "FrameUnreadable", "HeadMoved", "InvalidArgument",
         "JournalCorrupt", "JournalTruncated", "KeyConflict", "LevelUnreachable", "LogCorrupt", "MailboxFull",
-        "NameTaken", "NameUnknown", "NetworkFileSystem", "NotDurable", "RecordTooLarge", "RecordUnknown",
+        "NameTaken", "NameUnknown", "NetworkFileSystem", "NotAStore", "NotDurable", "RecordTooLarge", "RecordUnknown",
         "RecordUnreadable", "RecordsLost", "Refused", "ReplayError", "SessionActorError", "SessionEnded",
         "StoreClosed", "StoreCorrupt", "StoreDegraded", "StoreError", "StoreLocked", "StoreUnusable",
         "StoreVersionTooNew", "UnknownMessage", "UnusableId", "ValueNotStorable", "WrongLoop",

@@ -1,6 +1,7 @@
 """Every error of the package: one tree under `SessionActorError`.
 
-A `Refused` is an answer: nothing was changed, the session lives. The errors of the two floors below come out of this
+A `Refused` is an answer: nothing was changed, the session lives. So is a `StoreError`, but a change may have been made.
+The errors of the two floors below come out of this
 package as the classes of the same name here, each of which is also the floor's own class: `except SessionActorError`
 catches all of them, and `except session_actor.persistence.StoreLocked` still catches its own. `translate` makes them.
 No error carries content of a conversation.
@@ -222,8 +223,18 @@ class ReplayError(SessionActorError):
 # --- of the store ----------------------------------------------------------------------------------------------------
 
 
-class StoreError(SessionActorError, store.PersistenceError):
-    """The store cannot do what it was asked for."""
+class StoreError(SessionActorError, store.PersistenceError, actors.Refusal):
+    """The store cannot do what it was asked for.
+
+    An answer of the floor below, and no crash: a call that meets it fails alone, and its session lives.
+    """
+
+    @classmethod
+    def of(cls, what: str, error: OSError, advice: str) -> StoreError:
+        """For what the operating system said. `what`: was not done. `advice`: what to do next."""
+        ours = cls(f"{what}: {error.strerror or error}; {advice}")
+        ours.__cause__ = error
+        return ours
 
 
 class ValueNotStorable(Refused, store.ValueNotStorable):
@@ -278,6 +289,10 @@ class NetworkFileSystem(StoreError, store.NetworkFileSystem):
     """The store's directory is on a network file system."""
 
 
+class NotAStore(StoreError, store.NotAStore):
+    """The directory holds somebody else's files; nothing in it was touched."""
+
+
 class StoreVersionTooNew(StoreError, store.StoreVersionTooNew):
     """A newer version wrote the store; it was left untouched."""
 
@@ -299,11 +314,8 @@ class FrameUnreadable(Refused, StoreError):
         self.session = session
 
 
-class StoreCorrupt(StoreError, store.StoreCorrupt, actors.Refusal):
-    """A file of the store is damaged; nothing of it was changed.
-
-    A refusal too: a call that meets a damaged frame fails alone, and its session lives.
-    """
+class StoreCorrupt(StoreError, store.StoreCorrupt):
+    """A file of the store is damaged; nothing of it was changed."""
 
 
 class CatalogCorrupt(StoreCorrupt, store.CatalogCorrupt):

@@ -7,14 +7,13 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
+import anyio
 
 from session_actor.persistence import (
     FileStore,
     Level,
     PersistenceError,
     Store,
-    StoreHealth,
     check_session_id,
 )
 
@@ -22,9 +21,10 @@ from . import content, telemetry
 from .cell import Birth, Cell, Dormant
 from .commands import End
 from .deletion import Delete
-from .errors import InvalidArgument, SessionActorError, SessionEnded, translate
+from .errors import CallTimeout, InvalidArgument, SessionActorError, SessionEnded, StoreError, translate
 from .events import Source
 from .handle import Session
+from .health import ServiceHealth
 from .history import created, history_of, history_to, load_live
 from .lifetime import Lifetime
 from .moves import frame_of
@@ -42,42 +42,6 @@ if TYPE_CHECKING:
     from .commands import Target
     from .options import Retention
     from .population import Population
-
-
-class ServiceHealth(msgspec.Struct, frozen=True):
-    """How a service is. `store`: the disk's side of it."""
-
-    live: int
-    """Sessions that are loaded, loading, restarting or quarantined."""
-    quarantined: tuple[str, ...]
-    """Ids of the sessions that kept crashing."""
-    store: StoreHealth
-    at_us: int
-    """When this was said, microseconds since the epoch; the ages are told of that moment."""
-
-    @property
-    def degraded_s(self) -> float | None:
-        """For how long the disk has taken no records [seconds]; None: it takes them."""
-        return self._age_s(self.store.degraded_since_us)
-
-    @property
-    def error_age_s(self) -> float | None:
-        """How long ago the disk last failed [seconds]; None: never since the store was opened."""
-        return self._age_s(self.store.last_error_at_us)
-
-    @property
-    def cut_age_s(self) -> float | None:
-        """How long ago the log was last moved into journals [seconds]; None: not since the store was opened."""
-        return self._age_s(self.store.last_cut_us)
-
-    @property
-    def snapshot_age_s(self) -> float | None:
-        """How long ago a snapshot was last made durable [seconds]; None: not since the store was opened."""
-        return self._age_s(self.store.last_snapshot_us)
-
-    def _age_s(self, since_us: int | None) -> float | None:
-        """Never negative, though the system's clock may have been set back."""
-        return None if since_us is None else max(0, self.at_us - since_us) / 1e6
 
 
 class SessionService:
@@ -161,8 +125,8 @@ class SessionService:
     async def start(self) -> None:
         """Open the store and start the tree. When it raises or is cancelled, nothing is left open.
 
-        Raises StoreUnusable when the directory cannot be made, read or written; StoreLocked, StoreVersionTooNew,
-        StoreCorrupt, NetworkFileSystem; LevelUnreachable for the default level; AsyncioOnly under anything but asyncio;
+        Raises StoreUnusable when the directory cannot be made, read or written; NotAStore when it holds what is not a
+        store's; StoreLocked, StoreVersionTooNew, StoreCorrupt, NetworkFileSystem; LevelUnreachable for the default level; AsyncioOnly under anything but asyncio;
         InvalidArgument when the service is running.
         """
         if self._lifetime is not None:
@@ -225,6 +189,8 @@ class SessionService:
     ) -> Session:
         """The handle of a session, which is loaded when this returns.
 
+        Cancelling gives up the wait: loading goes on, and what `create` makes is made.
+
         Args:
             session_id: any non-empty str of up to 512 characters.
             create: make it when there is none. One that is there is returned as it is, also when it has ended.
@@ -262,9 +228,26 @@ class SessionService:
     ) -> Session:
         """Make a new session with the history of `source`, and return its handle.
 
-        `at`: a frame, branch or checkpoint of the source: only what lies on the path to it; None: all branches.
-        The two share nothing: deleting either leaves the other whole.
-        Raises SessionExists, SessionNotFound, FrameUnknown, NameUnknown, and what `session` raises.
+        The two share nothing: deleting either leaves the other whole. Keys are not copied. Cancelling gives up the
+        wait: a copy that was begun is finished.
+
+        Args:
+            source: the id of the session to copy; it is loaded, and goes on meanwhile. It may have ended.
+            new_id: the id of the new session, which must be free.
+            at: a frame, branch or checkpoint of the source: only what lies on the path to it is copied, as branch
+                `main`; None: all branches and checkpoints.
+            metadata: of the new session, as for `session`; the source's is not copied.
+            timeout_s: how long loading the source, and making the copy, may take each [seconds]; None: no limit.
+                Reading old frames of the source from the disk comes in between, and has no limit.
+
+        Raises:
+            SessionExists: there is a session `new_id`; it was not touched.
+            SessionNotFound: there is no `source`.
+            FrameUnknown, NameUnknown: the source has no such frame or name.
+            ForkUnfinished: one of the two is a copy that a dying process cut short; delete it and fork again.
+            FrameUnreadable: the disk did not give a frame of the source.
+            CallTimeout: not in time; a copy that was begun is finished.
+            What else `session` raises.
         """
         source, new_id = _checked(source), _checked(new_id)
         cell = await self._people().load(source, None, timeout_s)
@@ -301,18 +284,36 @@ class SessionService:
     async def delete(self, session_id: str, *, timeout_s: float | None = 5.0) -> None:
         """Delete a session and its records for good; handles raise SessionDeleted from then on, the id is free.
 
-        Returns when the deletion is synced. Raises SessionNotFound, NotDurable, StoreDegraded, and CallTimeout (it may
-        still come). Cancelling gives up the wait.
+        Returns when the deletion is synced; `timeout_s`: how long to wait for that [seconds]; None: no limit. Once it
+        is asked for it comes, when the disk allows it: cancelling and CallTimeout give up the wait alone.
+
+        Raises:
+            SessionNotFound: there is none.
+            NotDurable: the session is deleted, but a loss of power, or closing before the disk works again, may bring
+                it back; `health` tells how the disk is.
+            StoreDegraded, StoreError: the disk refused; the session is as it was.
+            CallTimeout: not deleted in time.
+            SessionFenced, UnusableId, ServiceClosed, ServiceDown.
         """
         people = self._people()
         cell = self._cell(session_id)
+        try:
+            with anyio.fail_after(timeout_s):
+                await self._delete(people, cell)
+        except TimeoutError:
+            raise CallTimeout(
+                f"session {cell.id!r} was not deleted within {timeout_s} s; it may still be: ask for it again"
+            ) from None
+
+    async def _delete(self, people: Population, cell: Cell) -> None:
+        """The message has no time limit: one that was given up would leave a server that only deletes, and nothing."""
         if isinstance(cell.ref, Dormant):
             people.wake_to_delete(cell)
         try:
-            await Session(cell).send(Delete(), timeout_s)
+            await Session(cell).send(Delete(), None)
         except SessionQuarantined:
             await people.evict(cell)
-            await self.delete(session_id, timeout_s=timeout_s)
+            await self._delete(people, people.cell(cell.id))
         except SessionDeleted:
             return  # somebody else was quicker
 
@@ -326,15 +327,22 @@ class SessionService:
     async def sessions(self, prefix: str = "") -> AsyncIterator[SessionInfo]:
         """Every session of the store whose id starts with `prefix`, by id, loaded or not; reads no bodies.
 
-        Raises InvalidArgument for a prefix that is no str.
+        Raises InvalidArgument for a prefix that is no str, ServiceClosed, ServiceDown, StoreCorrupt; StoreError when
+        the disk refuses.
         """
         self._people()
         prefix = content.checked(content.text, prefix, "prefix")
-        try:
-            async for info in self._store.sessions(prefix):
-                yield info
-        except PersistenceError as error:
-            raise translate(error) from None
+        listing = self._store.sessions(prefix)
+        while True:
+            try:
+                info = await anext(listing)
+            except StopAsyncIteration:
+                return
+            except PersistenceError as error:
+                raise translate(error) from None
+            except OSError as error:
+                raise StoreError.of("the sessions cannot be listed", error, "begin again") from error
+            yield info
 
     def health(self) -> ServiceHealth:
         """How the service and its store are: what waits for the disk, what went wrong, ages. Cheap.

@@ -15,6 +15,7 @@ EXAMPLES = [
     errors.StoreLocked("/data", 17),
     errors.StoreLocked("/data", None),
     errors.NetworkFileSystem("/data", "nfs4"),
+    errors.NotAStore("/data", "there is no such directory"),
     errors.StoreVersionTooNew("/data/log/1.ndjson", "version 2", "versions 1 to 1"),
     errors.StoreClosed("the store is closed: open it"),
     errors.LineDamaged("its sum does not fit its bytes"),

@@ -15,6 +15,7 @@ from session_actor.supervisors import errors as actors
 SAMPLES = [
     store.StoreLocked("/x", 7),
     store.NetworkFileSystem("/x", "nfs"),
+    store.NotAStore("/x", "why"),
     store.StoreVersionTooNew("/x", "2", "1"),
     store.StoreClosed("closed"),
     store.CatalogCorrupt("/x", "why"),
@@ -72,16 +73,15 @@ def test_every_translation_is_a_new_object():
     assert translate(error) is not translate(error)
 
 
-def test_what_changed_nothing_is_a_refusal_that_a_server_survives():
-    for kind in (
-        errors.BacklogFull,
-        errors.StoreDegraded,
-        errors.LevelUnreachable,
-        errors.HeadMoved,
-        errors.KeyConflict,
-    ):
-        assert issubclass(kind, actors.Refusal)
-    assert not issubclass(errors.NotDurable, actors.Refusal)
+@pytest.mark.parametrize("error", [sample for sample in SAMPLES if isinstance(sample, store.PersistenceError)], ids=str)
+def test_whatever_the_store_says_is_an_answer_that_a_server_survives(error):
+    assert isinstance(translate(error), actors.Refusal)
+
+
+def test_a_refusal_of_the_package_means_that_nothing_was_changed():
+    for kind in (errors.BacklogFull, errors.StoreDegraded, errors.HeadMoved, errors.KeyConflict):
+        assert issubclass(kind, Refused)
+    assert not issubclass(errors.NotDurable, Refused)
 
 
 def test_every_error_says_what_it_is():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from session_actor import InvalidArgument, LevelUnreachable, SessionService, StoreError, StoreUnusable
+from session_actor import InvalidArgument, LevelUnreachable, NotAStore, SessionService, StoreError, StoreUnusable
 
 
 def test_an_empty_path_is_refused():
@@ -43,3 +43,20 @@ async def test_a_level_that_is_none_is_refused_with_those_that_are(tmp_path):
         session = await service.session("user-42", create=True)
         with pytest.raises(LevelUnreachable, match="async, written, synced"):
             await session.add_user("hello", durability="fsync")
+
+
+async def test_a_directory_of_somebody_else_s_is_refused_and_left_as_it_is(tmp_path):
+    tmp_path.chmod(0o755)
+    (tmp_path / "x").write_text("mine")
+    with pytest.raises(NotAStore, match="holds what is not a store's: x; give a directory"):
+        await SessionService.open(tmp_path).start()
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+
+
+async def test_a_store_opens_whatever_somebody_put_beside_it(tmp_path):
+    async with SessionService.open(tmp_path / "store"):
+        pass
+    (tmp_path / "store" / "notes.txt").write_text("mine")
+    async with SessionService.open(tmp_path / "store") as service:
+        assert [info async for info in service.sessions()] == []
