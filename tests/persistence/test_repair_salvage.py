@@ -1,0 +1,212 @@
+"""Repairing with salvage: what can be kept of a damaged session is kept, and what is lost is told."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from session_actor.persistence import FileStore
+from session_actor.persistence.repair import repair
+from session_actor.persistence.verify import check
+
+from .conformance_tools import opened
+from .stores import SMALL, fill, flip, journals, kinds, loaded, push, segments
+from .test_repair import kinds_of, mended
+
+ALL = list(range(1, 46))
+
+
+@pytest.fixture
+async def root(tmp_path: Path) -> Path:
+    await fill(tmp_path / "store")
+    return tmp_path / "store"
+
+
+def break_record(path: Path, seq: int) -> None:
+    data = path.read_bytes()
+    flip(path, data.index(b'"at"', data.index(b'{"seq":%d,' % seq)) + 3)
+
+
+def file_of(root: Path, session: str, seq: int) -> Path:
+    return next(path for path in journals(root, session) if b'\n{"seq":%d,' % seq in path.read_bytes())
+
+
+@pytest.mark.parametrize("seq", [1, 2, 17, 39])
+async def test_readable_records_are_kept_with_a_gap(root, seq):
+    path = file_of(root, "a", seq)
+    break_record(path, seq)
+    damaged = path.read_bytes()
+    assert mended(root, salvage="readable") == ["journal"]
+    found = await loaded(root, *"abc")
+    assert found == {"a": ALL, "b": ALL, "c": ALL}  # the gap stands in the place of the record
+    assert damaged in [kept.read_bytes() for kept in (root / "aside").iterdir()]
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        lease = await store.acquire("a", create=False)
+        report = (await store.load(lease, snapshots=False)).report
+        assert [(gap.first, gap.last) for gap in report.gaps] == [(seq, seq)]
+        assert not report.clean
+        push(store, lease, 50)
+        await store.flush("synced")
+    assert check(root).list == []
+    assert (await loaded(root, "a"))["a"] == list(range(1, 96))
+
+
+@pytest.mark.parametrize("seq", [2, 17, 39])
+async def test_the_longest_prefix_is_kept(root, seq):
+    break_record(file_of(root, "a", seq), seq)
+    assert mended(root, salvage="prefix") == ["journal"]
+    found = await loaded(root, *"abc")
+    assert found == {"a": ALL[: seq - 1], "b": ALL, "c": ALL}
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        lease = await store.acquire("a", create=False)
+        assert (await store.load(lease)).report.clean
+        push(store, lease, 50)
+        await store.flush("synced")
+    assert check(root).list == []
+    assert (await loaded(root, "a"))["a"] == list(range(1, seq + 50))
+
+
+async def test_a_session_whose_first_record_is_lost_has_no_prefix(root):
+    break_record(journals(root, "a")[0], 1)
+    repairs = repair(root, write=True, salvage="prefix")
+    assert kinds_of(repairs.left) == {"journal"}
+    assert mended(root, salvage="readable") == ["journal"]
+
+
+@pytest.mark.parametrize("which", [0, 1, -1])
+@pytest.mark.parametrize("damage", ["missing", "short", "empty", "header", "other"])
+async def test_lost_files_become_gaps(root, which, damage):
+    path = journals(root, "a")[which]
+    data = path.read_bytes()
+    match damage:
+        case "missing":
+            path.unlink()
+        case "short":
+            path.write_bytes(data[: len(data) // 2])
+        case "empty":
+            path.write_bytes(b"")
+        case "header":
+            flip(path, 20)
+        case "other":
+            path.write_bytes(journals(root, "b")[which].read_bytes())
+    assert mended(root, salvage="readable") == ["journal"]
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        found = await store.load(await store.acquire("a", create=False), snapshots=False)
+        assert found.records[-1].seq == 45
+        assert bool(found.report.gaps) == (damage != "header")
+    assert await loaded(root, *"bc") == {"b": ALL, "c": ALL}
+
+
+async def test_only_the_sessions_asked_for_are_salvaged(root):
+    for session in "ab":
+        break_record(file_of(root, session, 17), 17)
+    repairs = repair(root, write=True, salvage="prefix", sessions=["b"])
+    assert [step.session for step in repairs.steps] == ["b"]
+    assert {finding.session for finding in repairs.left} == {"a"}
+    assert (await loaded(root, "b"))["b"] == ALL[:16]
+
+
+def break_line(root: Path, session: str, *, owner: bool) -> None:
+    """Damage the third line of a session in the log; `owner`: so that its name cannot be read any more."""
+    path = segments(root)[-1]
+    data = path.read_bytes()
+    at = -1
+    for _ in range(3):
+        at = data.index(b'"s":"%b"' % session.encode(), at + 1)
+    flip(path, at + 1 if owner else data.index(b'"user_input"', at) + 3)
+
+
+@pytest.mark.parametrize("owner", [False, True])
+async def test_damage_in_the_log_is_salvaged(root, owner):
+    break_line(root, "b", owner=owner)
+    damaged = segments(root)[-1].read_bytes()
+    kinds_done = mended(root, salvage="readable")
+    assert set(kinds_done) <= {"log", "journal"}
+    assert await loaded(root, *"abc") == {"a": ALL, "b": ALL, "c": ALL}
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        report = (await store.load(await store.acquire("b", create=False), snapshots=False)).report
+        assert [(gap.first, gap.last) for gap in report.gaps] == [(43, 43)]
+    assert damaged in [kept.read_bytes() for kept in (root / "aside").iterdir()]
+
+
+@pytest.mark.parametrize("owner", [False, True])
+async def test_damage_in_the_log_is_cut_back_to_the_prefix(root, owner):
+    break_line(root, "b", owner=owner)
+    mended(root, salvage="prefix")
+    assert await loaded(root, *"abc") == {"a": ALL, "b": ALL[:42], "c": ALL}
+
+
+@pytest.mark.parametrize(
+    ("sessions", "owner", "mends"), [("ac", False, False), ("b", False, True), ("abc", True, False)]
+)
+async def test_the_log_is_left_alone_unless_all_whom_its_damage_concerns_are_asked_for(root, sessions, owner, mends):
+    break_line(root, "b", owner=owner)
+    repairs = repair(root, write=True, salvage="readable", sessions=list(sessions))
+    assert (repairs.left == []) == mends
+    assert {finding.kind for finding in check(root).list if finding.severity == "damage"} <= {"log", "log_chain"}
+    assert check(root).damaged != mends
+
+
+async def test_a_lost_end_that_is_known_is_a_gap(root):
+    path = segments(root)[-1]
+    data = path.read_bytes()
+    at = data.rindex(b'"s":"b"')
+    flip(path, data.index(b'"user_input"', at) + 3)
+    mended(root, salvage="readable")
+    assert (await loaded(root, "b"))["b"] == ALL
+
+
+async def interleaved(root: Path, rounds: int = 50) -> None:
+    """Three sessions that write in turn, over several segments of the log."""
+    await fill(root, in_log=0)
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        leases = [await store.acquire(session, create=False) for session in "abc"]
+        for lease in leases:
+            await store.load(lease)
+        for _ in range(rounds):
+            for lease in leases:
+                push(store, lease, 3)
+            await store.flush("synced")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_a_lost_segment_is_salvaged(tmp_path, which):
+    """Records before and behind it are kept."""
+    root = tmp_path / "store"
+    await interleaved(root)
+    assert len(segments(root)) > 3
+    lost = segments(root)[which].read_bytes().count(b'"s":"a"')
+    segments(root)[which].unlink()
+    mended(root, salvage="readable")
+    found = await loaded(root, *"abc")
+    assert all(seqs[-1] == 190 for seqs in found.values())
+    assert len(found["a"]) == 190 - max(0, lost - 1)
+
+
+async def test_a_lost_catalog_and_a_lost_segment_keep_what_came_before_it_aside(tmp_path):
+    root = tmp_path / "store"
+    await interleaved(root)
+    first = segments(root)[0].read_bytes()
+    segments(root)[1].unlink()
+    (root / "catalog.db").unlink()
+    assert repair(root, write=True, salvage="readable").left == []
+    assert first in [kept.read_bytes() for kept in (root / "aside").iterdir()]
+    assert (await loaded(root, "a"))["a"][-1] == 190
+
+
+async def test_everything_at_once(root):
+    (root / "FORMAT").unlink()
+    (root / "catalog.db").write_bytes(b"")
+    break_record(file_of(root, "a", 17), 17)
+    break_line(root, "b", owner=True)
+    journals(root, "c")[1].unlink()
+    (root / "journals" / "zz").write_text("a file")
+    os.mkfifo(root / "journals" / "pipe")
+    repairs = repair(root, write=True, salvage="readable")
+    assert repairs.left == []
+    assert kinds(check(root)) == []
+    found = await loaded(root, *"abc")
+    assert all(seqs[-1] >= 40 for seqs in found.values())
+    assert found["a"] == ALL
