@@ -118,6 +118,8 @@ class RecoveryReport(msgspec.Struct, frozen=True):
     """Records that could be read and do not count any more: salvage left them out when this was loaded."""
     kept_at: tuple[str, ...] = ()
     """Where the originals are, when salvage changed the session when this was loaded."""
+    checkpoints: tuple[str, ...] = ()
+    """What the session's owner named behind gaps, because it might be held by nothing else."""
 
     @property
     def clean(self) -> bool:

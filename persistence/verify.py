@@ -40,7 +40,8 @@ PAGE: Final = 500
 def check(root: str | os.PathLike[str], *, tell: Callable[[Finding], None] | None = None) -> Findings:
     """Look at everything in the store at `root`; blocks. `tell`: told each finding at once.
 
-    Raises `NotAStore`, `StoreLocked` when the store is in use, `StoreVersionTooNew`, and OSError when it cannot be read.
+    Raises `NotAStore`, `StoreLocked` when the store is in use, `StoreVersionTooNew`, and OSError when it cannot be
+    read.
     """
     layout, findings = Layout(root), Findings(tell)
     check_store_there(layout)

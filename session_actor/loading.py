@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from .errors import RecordUnreadable, ReplayError
 from .events import Pushed, decode_event
 from .losses import replay
@@ -55,7 +57,10 @@ async def recover(store: Store, lease: Lease, shelf_of: Callable[[Lease], Shelf]
             continue
         if state.head is not None:
             await state.table.load((state.head,))
-        return Recovered(state, loaded.report, 0 if snapshot is None else snapshot.seq)
+        report = loaded.report
+        if state.losses is not None and state.losses.left:
+            report = msgspec.structs.replace(report, checkpoints=tuple(state.losses.left))
+        return Recovered(state, report, 0 if snapshot is None else snapshot.seq)
 
 
 async def _replay(state: State, records: Sequence[Record]) -> None:

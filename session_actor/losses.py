@@ -4,6 +4,7 @@ Behind a gap a record may not fit: it speaks of a frame or a name that came with
 can be, by fixed rules, so that every replay of the same records gives the same state:
 
 - a frame is always kept; if its parent is lost, it is the first of its stack
+- what such a frame left behind, where it moved a branch or the head, is named by a checkpoint, so that it stays held
 - a frame that moved a branch which is not known makes that branch
 - a pop goes down to where it went; to nothing that is known: it is passed over
 - of a copied history the names are kept whose frames are there
@@ -19,7 +20,7 @@ import msgspec
 from .apply import apply
 from .errors import ReplayError
 from .events import CopiedFrame, Gap, HistoryCopied, HistorySealed, Popped, Pushed
-from .names import MAIN
+from .names import MAIN, free_name
 
 if TYPE_CHECKING:
     from .events import AnyEvent
@@ -35,6 +36,8 @@ class Losses(msgspec.Struct):
     """Records behind a gap that did not fit; what could be kept of them was kept."""
     roots: list[int] = msgspec.field(default_factory=list[int])
     """Frames whose parents are lost: each is the first of its stack."""
+    left: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+    """The checkpoints that were made for what such frames left behind, with their frames."""
 
 
 def replay(state: State, event: AnyEvent, seq: int, at_us: int) -> None:
@@ -71,11 +74,35 @@ def _make_do(state: State, losses: Losses, event: AnyEvent, seq: int, at_us: int
     """Keep what can be kept of a record that does not fit."""
     losses.misfits += 1
     for changed in _fitting(state, losses, event):
+        left = _left_behind(state, changed)
         try:
             apply(state, changed, seq, at_us)
         except ReplayError:
             continue
+        if left is not None:
+            _name(state, losses, left)
     state.seq = seq
+
+
+def _left_behind(state: State, event: AnyEvent) -> int | None:
+    """The tip that a frame which does not stand on it moves a branch or the head away from; None: there is none."""
+    if not isinstance(event, Pushed):
+        return None
+    if event.new_branch is not None:
+        tip = state.head if event.attach and state.attached is None else None
+    else:
+        branch = event.branch or state.attached
+        tip = state.head if branch is None else state.branches.get(branch)
+    return None if tip == event.parent else tip
+
+
+def _name(state: State, losses: Losses, tip: int) -> None:
+    """Hold what was left behind by a checkpoint: no branch may hold it any more."""
+    if tip in losses.left.values():
+        return
+    name = free_name(f"gap-{tip}", state.branches, state.checkpoints)
+    state.checkpoints = {**state.checkpoints, name: tip}
+    losses.left[name] = tip
 
 
 def _fitting(state: State, losses: Losses, event: AnyEvent) -> list[AnyEvent]:

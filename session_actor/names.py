@@ -33,7 +33,12 @@ def check_name(name: object, what: str) -> str:
 
 def branch_name(frame_id: int, branches: Container[str], checkpoints: Container[str]) -> str:
     """The name of a branch that nobody named: `b7` at frame 7, `b7-2`, `b7-3` … when that is taken."""
-    name = wanted = f"b{frame_id}"
+    return free_name(f"b{frame_id}", branches, checkpoints)
+
+
+def free_name(wanted: str, branches: Container[str], checkpoints: Container[str]) -> str:
+    """`wanted`, or with `-2`, `-3` … when that is taken."""
+    name = wanted
     number = 1
     while name in branches or name in checkpoints:
         number += 1

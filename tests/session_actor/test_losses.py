@@ -78,6 +78,45 @@ def test_a_frame_whose_parent_is_lost_becomes_a_root():
     assert [frame.user_input for frame in state.stack()] == ["question 2", "question 3", "back"]
 
 
+def test_what_lies_below_a_gap_is_held_by_a_checkpoint():
+    state = without(told(), 4, 4)
+    assert [frame.user_input for frame in state.stack()] == ["question 3", "back"]
+    assert state.checkpoints == {"gap-2": 2, "here": 4}
+    assert state.losses.left == {"gap-2": 2}
+    assert 1 in {frame.id for frame in state.table.path(state.checkpoints["gap-2"])}
+
+
+def test_the_name_of_what_lies_below_a_gap_is_a_free_one():
+    live = Live()
+    live.do(Push("one"))
+    live.do(CheckpointCommand("gap-1"))
+    live.do(Push("lost"))
+    live.do(Push("behind"))
+    assert without(live, 4, 4).checkpoints == {"gap-1": 1, "gap-1-2": 1}
+
+
+def test_a_gap_on_a_branch_that_is_not_attached_is_named_too_and_one_at_the_root_leaves_nothing():
+    live = Live()
+    live.do(Push("lost"))
+    live.do(Fork(1, branch="idea", attach=False))
+    live.do(Push("on idea", on="idea"))
+    live.do(Push("lost, too", on="idea"))
+    live.do(Push("behind", on="idea"))
+    assert without(live, 2, 2).checkpoints == {}
+    assert without(live, 5, 5).checkpoints == {"gap-2": 2}
+
+
+def test_what_was_popped_behind_a_gap_is_not_named():
+    live = Live()
+    for text in ("one", "two", "popped"):
+        live.do(Push(text))
+    live.do(Pop(1))
+    live.do(Push("three"))
+    state = without(live, 5, 5)
+    assert state.branches == {"main": 4}
+    assert state.checkpoints == {}
+
+
 def test_ids_of_lost_frames_are_not_used_again():
     live = told()
     state = without(live, len(live.records) - 2, len(live.records))

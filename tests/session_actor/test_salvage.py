@@ -72,7 +72,8 @@ async def test_readable_recovery_keeps_what_is_behind_the_loss(folder):
         assert session.recovery.kept_at
         assert all(Path(place).exists() for place in session.recovery.kept_at)
         assert await inputs(session) == [*(f"question {number}" for number in range(5, 10)), "newest"]
-        assert await session.checkpoints() == {"here": 12}
+        assert await session.checkpoints() == {"gap-4": 4, "here": 12}
+        assert session.recovery.checkpoints == ("gap-4",)
         assert set(await session.branches()) == {"main", "idea"}
         assert [frame.user_input for frame in await session.on("idea").stack()] == [
             "question 0",
