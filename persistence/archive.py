@@ -1,8 +1,12 @@
 """The archive: single records of a session, found by the frames that they add, wherever they lie.
 
 Sealed journal files have an index, and the catalog says which of them holds a frame. In the newest journal file and in
-the log the records are looked for by their ids, which rise. What is not yet written comes from memory. A cut may move
-records while somebody reads off the loop: then it is read again.
+the log the records are looked for by their ids, which rise. What is not yet written comes from memory.
+
+Cuts, prunings, deletions and salvage go on meanwhile, in threads of their own. Where a session is, is taken on the
+loop as one view; of the catalog's files, those before the view's newest alone are asked for, so that a cut that is
+committed and that the loop has not heard of changes nothing. What fails is damage only when nothing was changed since
+the view was taken, neither on the loop nor in the catalog; else it is read again.
 """
 
 from __future__ import annotations
@@ -35,7 +39,10 @@ _HEADER_BYTES: Final = 16 * 1024
 
 
 class Archivist(NamedTuple):
-    """What archives need of an open store. `find_log(session)`: what is known of a session that is in use."""
+    """What archives need of an open store. `find_log(session)`: what is known of a session that is in use.
+
+    `is_deleted(session, birth)`: whether it is deleted, though the catalog may still have it.
+    """
 
     disk: Disk
     journals: str
@@ -43,6 +50,7 @@ class Archivist(NamedTuple):
     finder: Finder
     thread: DiskThread
     find_log: Callable[[str], SessionLog | None]
+    is_deleted: Callable[[str, str], bool]
     is_open: Callable[[], bool]
 
 
@@ -67,6 +75,8 @@ class _View(NamedTuple):
     segments: list[InSegment]
     memory: list[bytes] | None
     """Lines of what was not written; None: there were some, and nobody asked for them."""
+    changes: int
+    """What the catalog had seen."""
 
 
 class FileArchive:
@@ -115,26 +125,38 @@ class FileArchive:
     def _view(self, *, memory: bool) -> _View:
         if not self._has.is_open():
             raise StoreClosed("the store was closed: open it, and load the session again")
-        log = self._has.find_log(self._session)
+        log, changes = self._has.find_log(self._session), self._has.catalog.changes
+        if self._has.is_deleted(self._session, self._birth):
+            raise SessionTombstoned(self._session)
         if log is not None:
             if log.birth != self._birth or log.dead or log.dying:
                 raise SessionTombstoned(self._session)
             complete = memory or log.written_seq == log.appended_seq
             places = self._has.finder.places(log, memory=memory)
-            return _View(log, places.extent, places.log, places.memory if complete else None)
+            return _View(log, places.extent, places.log, places.memory if complete else None, changes)
         row = self._has.catalog.get(self._session)
         if row is None and self._birth not in self._has.catalog.dead_births(self._session):
-            return _View(None, None, [], [])
+            return _View(None, None, [], [], changes)
         if row is None or row.birth != self._birth:
             raise SessionTombstoned(self._session)
-        return _View(None, Extent(row.journal, row.bytes, row.seq, row.sum, row.crc), [], [])
+        return _View(None, Extent(row.journal, row.bytes, row.seq, row.sum, row.crc), [], [], changes)
 
     def _is_final(self, view: _View) -> bool:
-        """Whether nothing was moved since; what was remembered is forgotten, for the next try."""
+        """Whether nothing was changed since; what was remembered is forgotten, for the next try.
+
+        Raises `SessionTombstoned`.
+        """
         self._kept = _Kept()
         now = self._view(memory=False)
-        same = now.extent is view.extent if now.log is not None else now.extent == view.extent
-        return now.log is view.log and same
+        self._check_alive()
+        segments = [place.segment for place in view.segments]
+        moved = now.extent != view.extent or segments != [place.segment for place in now.segments][: len(segments)]
+        return not moved and now.log is view.log and now.changes == view.changes
+
+    def _check_alive(self) -> None:
+        """Raises `SessionTombstoned`: salvage puts another birth in the catalog before the loop hears of it."""
+        if self._birth in self._has.catalog.dead_births(self._session):
+            raise SessionTombstoned(self._session)
 
     def _path(self, number: int) -> str:
         return f"{self._has.journals}/{journal_path(self._session, number)}"
@@ -168,20 +190,25 @@ class FileArchive:
         """The highest frame in a sealed file."""
         number, frame = kept.border
         if number != extent.number:
-            frame = self._has.catalog.files.newest_frame(self._session, self._birth)
-            kept.border = extent.number, frame
+            number = extent.number
+            frame = self._has.catalog.files.newest_frame(self._session, self._birth, number)
+            kept.border = number, frame
         return frame
 
     def _prove(self, kept: _Kept, view: _View) -> None:
-        """A frame is nowhere: make sure that it does not stand in what is damaged. Raises `StoreCorrupt`."""
+        """A frame is nowhere: make sure that it does not stand in what is damaged, or that salvage took out of use.
+
+        Raises `StoreCorrupt`, `SessionTombstoned`.
+        """
+        self._check_alive()
         key = view.extent, sum(len(place.spans) for place in view.segments)
         if key == kept.proven:
             return
         owner = SessionLog(self._session, self._birth)
-        for row in self._has.catalog.files.without_index(self._session, self._birth):
-            read_journal(self._has.disk, self._path(row.number), owner, Part.of(row))
-            raise JournalCorrupt(self._path(row.number), 0, row.first_seq, "it was damaged when it was sealed")
         if view.extent is not None:
+            for row in self._has.catalog.files.without_index(self._session, self._birth, view.extent.number):
+                read_journal(self._has.disk, self._path(row.number), owner, Part.of(row))
+                raise JournalCorrupt(self._path(row.number), 0, row.first_seq, "it was damaged when it was sealed")
             read_journal(self._has.disk, self._path(view.extent.number), owner, Part.of(view.extent))
         for place in view.segments:
             place.lines(self._has.disk, self._session)

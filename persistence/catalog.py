@@ -106,6 +106,8 @@ class Catalog:
         self._mutex = threading.Lock()
         self.files = CatalogFiles(str(path), self._reading, self._writing)
         """The sealed journal files."""
+        self.changes = 0
+        """How many transactions were committed: who was told of damage looks whether the catalog changed meanwhile."""
 
     def open(self, *, create: bool) -> None:
         """Open the file. `create`: make it when it is missing or empty; otherwise that is damage.
@@ -259,8 +261,10 @@ class Catalog:
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
-        with self._reading() as connection, _transaction(connection):
-            yield connection
+        with self._reading() as connection:
+            with _transaction(connection):
+                yield connection
+            self.changes += 1
 
     @contextmanager
     def _translated(self) -> Generator[None]:

@@ -82,6 +82,13 @@ class CatalogFiles:
         """The sealed files that hold a record behind `after_seq`, in order."""
         return self._select(session, birth, "last_seq > ? AND dropped = 0 ORDER BY number", after_seq)
 
+    def whole(self, session: str, birth: str) -> tuple[RecordRef, list[FileRow]]:
+        """`base`, and all sealed files behind it, as they are at one moment: a pruning changes both."""
+        with self._reading() as connection:
+            base = self._base(connection, session, birth)
+            condition = "last_seq > ? AND dropped = 0 ORDER BY number"
+            return base, self._rows(connection, session, birth, condition, base.seq)
+
     def newest(self, session: str, birth: str) -> FileRow | None:
         """The newest sealed file."""
         found = self._select(session, birth, "number > ? ORDER BY number DESC LIMIT 1", 0)
@@ -92,14 +99,16 @@ class CatalogFiles:
         condition = "last_frame >= ? AND dropped = 0 ORDER BY last_frame LIMIT 1"
         return next((row for row in self._select(session, birth, condition, frame) if row.first_frame <= frame), None)
 
-    def newest_frame(self, session: str, birth: str) -> int:
-        """The highest id of a frame in a sealed file; 0: there is none."""
-        found = self._select(session, birth, "last_frame > ? ORDER BY last_frame DESC LIMIT 1", 0)
+    def newest_frame(self, session: str, birth: str, before: int) -> int:
+        """The highest id of a frame in a sealed file before number `before`; 0: there is none."""
+        condition = "last_frame > 0 AND number < ? ORDER BY last_frame DESC LIMIT 1"
+        found = self._select(session, birth, condition, before)
         return found[0].last_frame if found else 0
 
-    def without_index(self, session: str, birth: str) -> list[FileRow]:
-        """The sealed files whose frames are not known."""
-        return self._select(session, birth, "last_frame = ? AND dropped = 0 ORDER BY number", NO_INDEX)
+    def without_index(self, session: str, birth: str, before: int) -> list[FileRow]:
+        """The sealed files before number `before` whose frames are not known."""
+        condition = f"last_frame = {NO_INDEX} AND number < ? AND dropped = 0 ORDER BY number"
+        return self._select(session, birth, condition, before)
 
     def numbers(self, session: str, birth: str, *, dropped: bool = False) -> list[int]:
         """Numbers of all sealed files that may be there; `dropped`: of those alone that were pruned."""
@@ -120,9 +129,12 @@ class CatalogFiles:
 
     def base(self, session: str, birth: str) -> RecordRef:
         """The record up to which some records were pruned; number 0: none were."""
-        query = "SELECT session, birth, seq, sum, row_sum FROM bases WHERE session = ? AND birth = ?"
         with self._reading() as connection:
-            found = connection.execute(query, (id_bytes(session), birth)).fetchone()
+            return self._base(connection, session, birth)
+
+    def _base(self, connection: sqlite3.Connection, session: str, birth: str) -> RecordRef:
+        query = "SELECT session, birth, seq, sum, row_sum FROM bases WHERE session = ? AND birth = ?"
+        found = connection.execute(query, (id_bytes(session), birth)).fetchone()
         if found is None:
             return RecordRef()
         if _row_sum(*found[:-1]) != found[-1]:
@@ -158,9 +170,14 @@ class CatalogFiles:
                 check_fields(self._path, fields, _BASE_KINDS)
 
     def _select(self, session: str, birth: str, condition: str, argument: int) -> list[FileRow]:
-        query = f"SELECT {_COLUMNS}, row_sum FROM files WHERE session = ? AND birth = ? AND {condition}"  # noqa: S608
         with self._reading() as connection:
-            found = connection.execute(query, (id_bytes(session), birth, argument)).fetchall()
+            return self._rows(connection, session, birth, condition, argument)
+
+    def _rows(
+        self, connection: sqlite3.Connection, session: str, birth: str, condition: str, argument: int
+    ) -> list[FileRow]:
+        query = f"SELECT {_COLUMNS}, row_sum FROM files WHERE session = ? AND birth = ? AND {condition}"  # noqa: S608
+        found = connection.execute(query, (id_bytes(session), birth, argument)).fetchall()
         return [self._row(row) for row in found]
 
     def _row(self, found: tuple[Any, ...]) -> FileRow:

@@ -100,7 +100,14 @@ class Engine:
         self.snapshotter = self._new_snapshotter(on_cut)
         self.pruner = self._new_pruner()
         self.archivist = Archivist(
-            disk, self.layout.journals, self.catalog, self.finder, self.read_thread, find_log, lambda: not self.closed
+            disk,
+            self.layout.journals,
+            self.catalog,
+            self.finder,
+            self.read_thread,
+            find_log,
+            lambda session, birth: (session, birth) in self.cutter.unforgotten,
+            lambda: not self.closed,
         )
 
     def _note_full(self) -> None:

@@ -33,9 +33,9 @@ async def list_sessions(engine: Engine, logs: Mapping[str, SessionLog], prefix: 
                 index += 1
             if index < len(fresh) and fresh[index] == row.session:
                 index += 1
-            size = sealed.get((row.session, row.birth), 0)
+            size = row.bytes + sealed.get((row.session, row.birth), 0)
             log = logs.get(row.session)
-            if (info := _of_row(engine, row, size) if log is None else _of_log(log, size)) is not None:
+            if (info := _of_row(engine, row, size) if log is None else _of_log(log, row, size)) is not None:
                 yield info
         if len(rows) < PAGE:
             break
@@ -48,32 +48,40 @@ async def list_sessions(engine: Engine, logs: Mapping[str, SessionLog], prefix: 
 async def _newest(engine: Engine, logs: Mapping[str, SessionLog], session: str) -> SessionInfo | None:
     """What is known of a session that was in `logs`: a cut may have moved it to the catalog since."""
     if session in logs and logs[session].extent is None:
-        return _of_log(logs[session], 0)
-    row, sealed = await engine.read_thread.run(partial(_one, engine, session))
+        return _of_log(logs[session], None, 0)
+    row, size = await engine.read_thread.run(partial(_one, engine, session))
     if session in logs:
-        return _of_log(logs[session], sealed)
-    return None if row is None else _of_row(engine, row, sealed)
+        return _of_log(logs[session], row, size)
+    return None if row is None else _of_row(engine, row, size)
 
 
 def _page(engine: Engine, prefix: str, after: str | None) -> tuple[list[CatalogRow], dict[tuple[str, str], int]]:
-    """Rows of the catalog, and the bytes of these sessions' sealed files. Blocks."""
-    rows = engine.catalog.rows(prefix, after, PAGE)
-    return rows, engine.catalog.files.sizes(rows[0].session, rows[-1].session) if rows else {}
+    """Rows of the catalog, and the bytes of these sessions' sealed files, as they are at one moment. Blocks."""
+    while True:
+        changes = engine.catalog.changes
+        rows = engine.catalog.rows(prefix, after, PAGE)
+        sealed = engine.catalog.files.sizes(rows[0].session, rows[-1].session) if rows else {}
+        if changes == engine.catalog.changes:
+            return rows, sealed
 
 
 def _one(engine: Engine, session: str) -> tuple[CatalogRow | None, int]:
-    row = engine.catalog.get(session)
-    return row, 0 if row is None else engine.catalog.files.sizes(session, session).get((session, row.birth), 0)
+    while True:
+        changes, row = engine.catalog.changes, engine.catalog.get(session)
+        sizes = {} if row is None else engine.catalog.files.sizes(session, session)
+        if changes == engine.catalog.changes:
+            return row, 0 if row is None else row.bytes + sizes.get((session, row.birth), 0)
 
 
-def _of_log(log: SessionLog, sealed_bytes: int) -> SessionInfo | None:
+def _of_log(log: SessionLog, row: CatalogRow | None, size_bytes: int) -> SessionInfo | None:
+    """Of a session in use. `size_bytes`: of its journal, if its birth is that of `row`."""
     if not log.exists:
         return None
-    size = 0 if log.extent is None else log.extent.size_bytes + sealed_bytes
+    size = size_bytes if row is not None and row.birth == log.birth else 0
     return SessionInfo(log.session, log.birth, log.created_us, log.appended_seq, size)
 
 
-def _of_row(engine: Engine, row: CatalogRow, sealed_bytes: int) -> SessionInfo | None:
+def _of_row(engine: Engine, row: CatalogRow, size_bytes: int) -> SessionInfo | None:
     if (row.session, row.birth) in engine.cutter.unforgotten:
         return None
-    return SessionInfo(row.session, row.birth, row.created_us, row.seq, row.bytes + sealed_bytes)
+    return SessionInfo(row.session, row.birth, row.created_us, row.seq, size_bytes)

@@ -23,6 +23,7 @@ from .store import LoadedSession, RecoveryReport
 
 if TYPE_CHECKING:
     from .catalog import Catalog
+    from .catalog_files import FileRow
     from .disk_thread import DiskThread
     from .places import Finder
     from .session_log import Extent, SessionLog
@@ -111,7 +112,7 @@ class Loader:
     async def _read_all(self, log: SessionLog, before: int | None, *, snapshots: bool) -> tuple[Places, InFiles]:
         """Read until nothing was moved meanwhile by a cut or dropped; in the thread, unless all of it is in memory."""
         while True:
-            places = self._finder.places(log)
+            places, changes = self._finder.places(log), self._catalog.changes
             ahead, log.ahead = log.ahead, None
             logged = all(place.data is not None for place in places.log)
             if ahead is not None and ahead.extent is places.extent and before is None and snapshots and logged:
@@ -123,7 +124,7 @@ class Loader:
                 in_memory = places.extent is None and logged and (known_empty or not snapshots)
                 found = read() if in_memory else await self._thread.run(read)
             except (FileNotFoundError, StoreCorrupt):
-                if log.extent is places.extent:
+                if self._catalog.changes == changes and not self._finder.moved(log, places):
                     raise
             else:
                 if log.slots is None and found.slots is not None:
@@ -154,20 +155,27 @@ class Loader:
             if found is not None:
                 return found._replace(snapshot=snapshot, **_judged(slots, rejected))
             rejected.append(slot.path)
-        base = RecordRef() if places.extent is None else self._catalog.files.base(log.session, log.birth)
+        base, rows = RecordRef(), None
+        if places.extent is not None:
+            base, rows = self._catalog.files.whole(log.session, log.birth)
         if snapshots and base.seq:
             why = f"records up to {base.seq} of {log.session!r} were pruned, and no snapshot behind them can be used"
             raise StoreCorrupt(self._path(log, 1), why)
-        found = self._read_behind(log, places, base)
+        found = self._read_behind(log, places, base, rows)
         if found is None:
             raise JournalCorrupt(self._path(log, 1), 0, base.seq + 1, "the records behind what was pruned do not fit")
         return found._replace(**_judged(slots, rejected)) if snapshots else found
 
-    def _read_behind(self, log: SessionLog, places: Places, start: RecordRef) -> InFiles | None:
-        """All that is written behind record `start`; None when `start` is not a record of this session."""
+    def _read_behind(
+        self, log: SessionLog, places: Places, start: RecordRef, rows: list[FileRow] | None = None
+    ) -> InFiles | None:
+        """All that is written behind record `start`; None when `start` is not a record of this session.
+
+        `rows`: the sealed files that hold it, when they are known.
+        """
         if start.seq > places.written_seq:
             return None
-        journal = self._read_journals(log, places.extent, start.seq)
+        journal = self._read_journals(log, places.extent, start.seq, rows)
         logged = [line for place in places.log for line in place.behind(start.seq).lines(self._disk, log.session)]
         first = next(iter([*(piece for _, piece in journal[:1]), *logged[:1], *places.memory[:1]]), None)
         if first is None:
@@ -176,12 +184,15 @@ class Loader:
             fits = not start.seq or decode_record(first[: first.find(b"\n") + 1]).prev == start.sum
         return InFiles(places.extent, None, None, start, journal, logged, ()) if fits else None
 
-    def _read_journals(self, log: SessionLog, extent: Extent | None, seq: int) -> list[tuple[str, bytes]]:
+    def _read_journals(
+        self, log: SessionLog, extent: Extent | None, seq: int, rows: list[FileRow] | None
+    ) -> list[tuple[str, bytes]]:
         """Journal lines behind record `seq`."""
         if extent is None or extent.seq <= seq:
             return []
-        rows = self._catalog.files.of(log.session, log.birth, after_seq=seq)
-        rows = [row for row in rows if row.number < extent.number]
+        if rows is None:
+            rows = self._catalog.files.of(log.session, log.birth, after_seq=seq)
+        rows = [row for row in rows if row.number < extent.number]  # a cut may have sealed more meanwhile
         known = [(row.first_seq, Part.of(row)) for row in rows]
         newest = rows[-1].last_seq + 1 if rows else 1  # where the newest file begins is not known by itself
         pieces: list[tuple[str, bytes]] = []

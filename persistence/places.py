@@ -80,6 +80,12 @@ class Finder:
         held = self.memory(log) if memory else []
         return Places(log.extent, self._segments(log), held, log.written_seq, log.tail_sum.decode())
 
+    def moved(self, log: SessionLog, places: Places) -> bool:
+        """Whether records of a session lie elsewhere now."""
+        before, now = places.log, self._segments(log)
+        same = [place.segment for place in before] == [place.segment for place in now][: len(before)]
+        return not same or log.extent is not places.extent
+
     def _segments(self, log: SessionLog) -> list[InSegment]:
         current = self._log.current
         found = [

@@ -208,7 +208,7 @@ class Snapshotter:
             raise
         written = await future
         for one in written:
-            if one.error is not None:
+            if one.error is not None and not self._finder.moved(one.job.log, one.job.places):  # else it is tried again
                 raise one.error
         return len(written)
 

@@ -68,9 +68,11 @@ def test_finding_the_file_of_a_frame_reads_no_other_rows(catalog):
 def test_files_whose_frames_are_not_known_are_found_by_themselves(catalog):
     unknown = sealed(5, (0, NO_INDEX), (401, 500))
     catalog.commit_cut([], [], 3, [unknown])
-    assert catalog.files.without_index("a", BIRTH) == [unknown]
-    assert catalog.files.newest_frame("a", BIRTH) == 2**53 - 1
-    assert catalog.files.newest_frame("c", BIRTH) == 0
+    assert catalog.files.without_index("a", BIRTH, 6) == [unknown]
+    assert not catalog.files.without_index("a", BIRTH, 5)
+    assert catalog.files.newest_frame("a", BIRTH, 9) == 2**53 - 1
+    assert catalog.files.newest_frame("a", BIRTH, 2) == catalog.files.of("a", BIRTH)[0].last_frame
+    assert catalog.files.newest_frame("c", BIRTH, 9) == 0
 
 
 def test_dropped_files_count_no_more_and_are_forgotten_later(catalog):
