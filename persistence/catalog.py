@@ -71,6 +71,10 @@ _DISK_ERRORS: Final = {
     sqlite3.SQLITE_LOCKED: errno.EBUSY,
     sqlite3.SQLITE_PERM: errno.EACCES,
     sqlite3.SQLITE_NOMEM: errno.ENOMEM,
+    sqlite3.SQLITE_AUTH: errno.EACCES,
+    sqlite3.SQLITE_INTERRUPT: errno.EINTR,
+    sqlite3.SQLITE_NOLFS: errno.EFBIG,
+    sqlite3.SQLITE_PROTOCOL: errno.EBUSY,
 }
 
 _Stored = tuple[bytes, str, int, int, int, int, str, int]

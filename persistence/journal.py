@@ -6,7 +6,6 @@ frames (see `journal_index`). Each begins with a header that names the record be
 
 from __future__ import annotations
 
-import errno
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
@@ -16,6 +15,7 @@ from .gap import Link, first_misfit
 from .header import RecordRef, decode_journal_header
 from .lines import read_lines
 from .record import MAX_LINE_BYTES, Record, decode_record, verify
+from .segment_file import NOT_REGULAR
 
 if TYPE_CHECKING:
     from .session_log import Extent, SessionLog
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 PIECE_BYTES: Final = 64 * 1024
 _READ_BYTES: Final = 1024 * 1024
-NOT_REGULAR: Final = frozenset({errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR})
-"""What opening something else than a regular file says."""
 
 
 class Part(NamedTuple):
@@ -59,7 +57,11 @@ def open_journal(disk: Disk, path: str, part: Part) -> DiskFile:
         if error.errno in NOT_REGULAR:
             raise JournalCorrupt(path, 0, 1, "it is not a regular file") from error
         raise
-    size = file.size()
+    try:
+        size = file.size()
+    except BaseException:
+        file.close()
+        raise
     if size < part.size_bytes:
         file.close()
         raise JournalTruncated(path, part.size_bytes, size)

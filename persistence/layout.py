@@ -11,7 +11,6 @@ aside/        torn ends of the log, kept for whoever wants to look
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +18,7 @@ import msgspec
 
 from .errors import LineDamaged, StoreCorrupt, StoreVersionTooNew
 from .record import close_line, verify
+from .segment_file import NOT_REGULAR
 
 if TYPE_CHECKING:
     import os
@@ -90,7 +90,7 @@ class Layout:
                 raise StoreCorrupt(self.format, "it is missing, though the store holds records") from None
             return False
         except OSError as error:
-            if error.errno in {errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR}:
+            if error.errno in NOT_REGULAR:
                 raise StoreCorrupt(self.format, "it is not a regular file") from error
             raise
         try:

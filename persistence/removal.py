@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import LineDamaged, StoreVersionTooNew
 from .header import decode_journal_header, decode_snapshot_header
-from .journal import NOT_REGULAR
 from .names import journal_path, snapshot_path
+from .segment_file import NOT_REGULAR
 from .snapshot import SLOTS, TEMPORARY
 
 if TYPE_CHECKING:

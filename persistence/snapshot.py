@@ -8,7 +8,6 @@ a slot holds of another birth of the session, or what is damaged, counts as noth
 
 from __future__ import annotations
 
-import errno
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -17,6 +16,7 @@ from .errors import LineDamaged, RecordTooLarge, StoreCorrupt
 from .header import RecordRef, SnapshotHeader, decode_snapshot_header, encode_snapshot_header
 from .names import snapshot_path
 from .record import MAX_RECORD_BYTES, close_line, verify
+from .segment_file import NOT_REGULAR
 from .store import Snapshot
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ TEMPORARY: Final = ".new"
 MAX_BYTES: Final = MAX_RECORD_BYTES + 64 * 1024
 """No valid snapshot is longer."""
 _HEADER_BYTES: Final = 16 * 1024
-_UNREADABLE: Final = frozenset({errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR, errno.EIO})
 
 
 class _Data(msgspec.Struct):
@@ -167,20 +166,22 @@ def other_slot(slots: Slots) -> str:
 
 
 def _read(disk: Disk, path: str, limit: int) -> bytes | None:
-    """At most `limit` bytes of a file; None when there is none. What cannot be read raises `LineDamaged`."""
+    """At most `limit` bytes of a file; None when there is none.
+
+    Raises `LineDamaged` for what is no plain file, or longer than any. That the disk refuses now says nothing about
+    what it holds: it is an OSError, and whoever comes later may read it.
+    """
     try:
         file = disk.open(path)
     except FileNotFoundError:
         return None
     except OSError as error:
-        if error.errno in _UNREADABLE:
-            raise LineDamaged(f"it cannot be read: {error}") from error
-        raise
+        if error.errno not in NOT_REGULAR:
+            raise
+        raise LineDamaged("it is no plain file") from error
     try:
         if file.size() > MAX_BYTES:
             raise LineDamaged(f"it is longer than {MAX_BYTES} bytes")
         return file.read(0, min(limit, file.size()))
-    except OSError as error:
-        raise LineDamaged(f"it cannot be read: {error}") from error
     finally:
         file.close()
