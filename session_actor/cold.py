@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakSet
 
 from session_actor.persistence import PersistenceError, SessionTombstoned
-from session_actor.supervisors import Refusal
 
-from .errors import FrameUnreadable, RecordUnknown, RecordUnreadable, StoreCorrupt, translate
+from .errors import FrameUnreadable, RecordUnknown, RecordUnreadable, Refused, StoreCorrupt, translate
 from .events import HistoryCopied, Pushed, decode_event
 from .grow import BLOCK, KEYFRAMES, frame_on, standing_in
 from .service_errors import SessionDeleted
@@ -79,7 +78,7 @@ class Shelf:
         if isinstance(error, SessionTombstoned):
             return SessionDeleted(self._session)
         ours = translate(error) if isinstance(error, PersistenceError) else None
-        return ours if isinstance(ours, Refusal) else FrameUnreadable(self._session, error)
+        return ours if isinstance(ours, Refused | StoreCorrupt) else FrameUnreadable(self._session, error)
 
 
 async def _give_way() -> list[Record]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from session_actor.persistence import PersistenceError, SessionTombstoned, SessionUnknown
+from session_actor.persistence import Fenced, NotDurable, PersistenceError, SessionTombstoned, SessionUnknown
 from session_actor.supervisors import Call, GenServer, handles
 
-from .errors import translate
-from .service_errors import SessionNotFound
+from .errors import StoreError, translate
+from .service_errors import SessionFenced, SessionNotFound
 
 if TYPE_CHECKING:
     from session_actor.persistence import Lease, Store
@@ -26,13 +26,29 @@ class Delete(msgspec.Struct, Call[None], frozen=True, gc=False):
 async def delete_records(store: Store, lease: Lease, cell: Cell) -> None:
     """Delete the records of a session, then end all its handles, in one step with the reply to whoever asked.
 
-    Raises the package's own error when the store refuses; then the session is as it was.
+    Raises the package's own error when the store refuses, which crashes nobody. With `NotDurable` the deletion is made
+    and queued: the handles are dead all the same. With any other nothing is deleted, and the session lives; when it has
+    lost its lease over that, the next message loads it again.
     """
     try:
         await store.delete(lease)
-    except PersistenceError as error:
+    except NotDurable as error:
+        cell.die()
+        raise translate(error) from None
+    except Fenced:
+        cell.fence()
+        raise SessionFenced(cell.id) from None
+    except (PersistenceError, OSError) as error:
+        if not lease.live:
+            cell.rest()
+        if isinstance(error, OSError):
+            raise _undeletable(cell, error) from error
         raise translate(error) from None
     cell.die()
+
+
+def _undeletable(cell: Cell, error: OSError) -> StoreError:
+    return StoreError.of(f"session {cell.id!r} could not be deleted", error, "it is as it was: try again")
 
 
 class Deleter(GenServer):
@@ -49,13 +65,15 @@ class Deleter(GenServer):
         self._lease: Lease
 
     async def init(self) -> None:
-        """Acquire the session. Raises SessionNotFound when there is none."""
+        """Acquire the session. Raises SessionNotFound when there is none, and StoreError when the disk refuses."""
         try:
             self._lease = await self._store.acquire(self._cell.id, create=False)
         except BaseException as error:
             self._cell.rest()
             if isinstance(error, SessionUnknown | SessionTombstoned):
                 raise SessionNotFound(self._cell.id) from None
+            if isinstance(error, OSError):
+                raise _undeletable(self._cell, error) from error
             raise
 
     @handles(Delete)
@@ -65,6 +83,8 @@ class Deleter(GenServer):
         try:
             await delete_records(self._store, self._lease, self._cell)
         finally:
+            if not self._cell.deleted:
+                self._cell.rest()
             self.stop_self()
 
     async def terminate(self, reason: ExitReason) -> None:

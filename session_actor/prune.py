@@ -67,10 +67,8 @@ async def prune_session(cell: Cell, timeout_s: float | None = None, *, forced: b
     except PersistenceError as error:
         raise SessionDeleted(cell.id) if cell.deleted else translate(error) from None
     except OSError as error:
-        raise StoreError(
-            f"pruning session {cell.id!r} was cut short: {error.strerror or error}; "
-            "frames may be given up already, their files are dropped by the next pruning"
-        ) from error
+        advice = "frames may be given up already, their files are dropped by the next pruning"
+        raise StoreError.of(f"pruning session {cell.id!r} was cut short", error, advice) from error
     finally:
         cell.busy -= 1
 

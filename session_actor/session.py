@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
@@ -17,7 +17,6 @@ from session_actor.persistence import (
     SessionTombstoned,
     SessionUnknown,
     Store,
-    StoreDegraded,
 )
 from session_actor.supervisors import IGNORE, Call, ExitReason, GenServer, Ignore, handles, statistics
 
@@ -25,11 +24,12 @@ from . import snapshots
 from .apply import apply
 from .decide import COMMANDS, Repeat, decide
 from .deletion import Delete, delete_records
-from .errors import ForkUnfinished, Refused, translate
+from .errors import ForkUnfinished, translate
 from .events import AnyEvent, Pruned
 from .history import tips_of
 from .levels import check_level
 from .loading import recover
+from .outages import through_outages
 from .outputs import OutputGate
 from .prune import Prune, Save, unheld
 from .runs import count
@@ -37,14 +37,9 @@ from .service_errors import SessionFenced, SessionNotFound
 from .weight import SMALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .cell import Birth, Cell
     from .commands import Command
     from .state import State
-
-_OUTAGE_WAIT_S: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
-"""How long to wait for a store that cannot be read at present; the last one repeats."""
 
 
 class Flush(msgspec.Struct, Call[int], frozen=True, gc=False):
@@ -91,21 +86,15 @@ class SessionServer(GenServer):
         Raises SessionNotFound, ForkUnfinished, and damage as StoreCorrupt. A session that was deleted
         while it restarted is not started again.
         """
-        for wait_s in _outage_waits():
-            try:
-                await self._load()
-            except BaseException as error:
-                if isinstance(error, StoreDegraded | OSError) and not isinstance(error, Refused):
-                    await asyncio.sleep(wait_s)
-                    continue
-                if self._cell.served and isinstance(error, SessionNotFound):
-                    self._cell.die()
-                    return IGNORE
-                if not self._cell.served:  # the first start: there will be no other, but the next message may try again
-                    self._cell.rest()
-                raise
-            else:
-                break
+        try:
+            await through_outages(self._load)
+        except BaseException as error:
+            if self._cell.served and isinstance(error, SessionNotFound):
+                self._cell.die()
+                return IGNORE
+            if not self._cell.served:  # the first start: there will be no other, but the next message may try again
+                self._cell.rest()
+            raise
         return None
 
     async def _load(self) -> None:
@@ -265,13 +254,10 @@ class SessionServer(GenServer):
 
     @handles(Delete)
     async def delete(self, message: Delete) -> None:
-        """Delete the session's records; every handle is dead from here on."""
+        """Delete the session's records; every handle is dead from here on. A refused one leaves all as it was."""
         del message
-        await delete_records(self._store, self._lease, self._cell)
-        self.stop_self()
-
-
-def _outage_waits() -> Iterable[float]:
-    yield from _OUTAGE_WAIT_S
-    while True:
-        yield _OUTAGE_WAIT_S[-1]
+        try:
+            await delete_records(self._store, self._lease, self._cell)
+        finally:
+            if self._cell.ref is not self.ref:
+                self.stop_self()
