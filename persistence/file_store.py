@@ -250,7 +250,8 @@ class FileStore(RecordStore):
         The lease stays valid, though the session has a new birth. Raises `Fenced`, `NotDurable`, OSError, and
         `StoreCorrupt` when nothing can be kept; then nothing has changed.
         """
-        await self._salvage(lease, salvage)
+        if lease.session not in self._salvaged:  # with the whole log, when it was opened
+            await self._salvage(lease, salvage)
         return (await self.load(lease, snapshots=False)).report
 
     async def _salvage(self, lease: Lease, salvage: Salvage) -> SessionLog:

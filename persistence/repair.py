@@ -14,6 +14,7 @@ from .findings import Findings
 from .foreign import check_store_there
 from .layout import Layout
 from .lock import StoreLock
+from .outlook import with_outlooks
 from .read_lock import read_lock
 from .repair_files import FileRepair
 from .repair_salvage import run_salvage
@@ -81,6 +82,8 @@ class _Repair:
     def dry_run(self) -> Repairs:
         with read_lock(self._layout):
             steps, left = self._look()
+            if self._salvage is not None and any(step.kind in SALVAGED for step in steps):
+                steps = with_outlooks(self._layout, steps, self._salvage)
         self._repairs.steps = steps
         return self._end(left, steps)
 

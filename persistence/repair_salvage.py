@@ -12,10 +12,11 @@ from .errors import PersistenceError, SessionTombstoned, SessionUnknown, StoreCo
 from .file_store import FileStore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .mending import Salvage
     from .repairs import Step
     from .storage import Disk
-    from .store import RecoveryReport
 
 
 def run_salvage(root: str, disk: Disk, steps: list[Step], salvage: Salvage) -> list[Step]:
@@ -54,11 +55,17 @@ async def _one(store: FileStore, step: Step, salvage: Salvage) -> Step | None:
         return None
     finally:
         store.release(lease)
-    return msgspec.structs.replace(step, what=f"{step.what}: {_told(report)}")
+    lost = told(report.seq, ((gap.first, gap.last) for gap in report.gaps), report.dropped)
+    return msgspec.structs.replace(step, what=f"{step.what}; {lost}")
 
 
-def _told(report: RecoveryReport) -> str:
-    gaps = ", ".join(f"{gap.first} to {gap.last}" for gap in report.gaps)
-    lost = f"; lost: records {gaps}" if gaps else ""
-    void = f"; {report.dropped} records do not count any more" if report.dropped else ""
-    return f"its newest record is {report.seq}{lost}{void}"
+def told(newest: int, gaps: Iterable[tuple[int, int]], dropped: int) -> str:
+    """What a session keeps and loses: its newest record, the records in gaps, and how many beside do not count."""
+    runs = list(gaps)
+    kept = f"kept: records up to {newest}"
+    lost = sum(last - first + 1 for first, last in runs) + dropped
+    if not runs:
+        return f"{kept}; lost: {lost}"
+    places = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in runs)
+    unfit = f" and {dropped} that fit nowhere" if dropped else ""
+    return f"{kept}; lost: {lost} ({places}{unfit})"

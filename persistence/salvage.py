@@ -59,6 +59,7 @@ class Copied(NamedTuple):
     base: RecordRef
     gaps: list[tuple[int, int]]
     dropped: int
+    """Records that do not count any more, beside those in gaps: with `prefix` all behind the last one that is kept."""
     old_paths: list[str]
     """The files of the old birth."""
     kept_at: list[str]
@@ -85,6 +86,8 @@ class SessionCopy:
         self._created_us = source.created_us
         self._snapshots = SnapshotCopy(disk, layout.snapshots, source.session, source.birth, source.unusable)
         self._newest: JournalCopy | None = None
+        self._logged_seq = 0
+        """The newest record in the log."""
         self._pruned = 0
         """Records up to this one that are missing were pruned, and there is no snapshot that stands for them."""
 
@@ -135,7 +138,14 @@ class SessionCopy:
         if not mender.link.seq:
             return None
         old = [f"{self._folder}/{journal_path(source.session, old)}" for old in self._old_numbers(files)]
-        return Copied(self._row(copy), self._sealed, base, mender.gaps, mender.dropped, old, self._kept_at)
+        return Copied(self._row(copy), self._sealed, base, mender.gaps, self._dropped(), old, self._kept_at)
+
+    def _dropped(self) -> int:
+        mender, row = self._mender, self._source.row
+        if self._salvage == "readable":
+            return mender.dropped
+        newest = max(self._logged_seq, 0 if row is None else row.seq) + self._source.lost_at_end
+        return max(0, newest - mender.link.seq)
 
     def _old_numbers(self, files: Sequence[Expected]) -> list[int]:
         numbers = {file.number for file in files}
@@ -200,6 +210,7 @@ class SessionCopy:
         mender, void = self._mender, list[bytes]()
         for record, line in self._source.logged():
             dropped = mender.dropped
+            self._logged_seq = max(self._logged_seq, record.seq)
             self._write(copy, mender.take(record, line))
             if dropped != mender.dropped:
                 void.append(line)

@@ -30,7 +30,7 @@ class Salvaged(NamedTuple):
     log: SessionLog
     """The session under its new birth."""
     dropped: int
-    """Readable records that do not count any more."""
+    """Records that do not count any more, beside those in gaps; see `Copied`."""
     kept_at: tuple[str, ...]
     """Where the originals are."""
 

@@ -115,7 +115,10 @@ class RecoveryReport(msgspec.Struct, frozen=True):
     gaps: tuple[Lost, ...] = ()
     """Records that are lost, among those that were read."""
     dropped: int = 0
-    """Records that could be read and do not count any more: salvage left them out when this was loaded."""
+    """Records that do not count any more, beside those in `gaps`: salvage left them out when this was loaded.
+
+    `prefix`: all behind the last one that is kept; `readable`: those that fit nowhere.
+    """
     kept_at: tuple[str, ...] = ()
     """Where the originals are, when salvage changed the session when this was loaded."""
     checkpoints: tuple[str, ...] = ()
@@ -236,8 +239,8 @@ class Store(Protocol):
     async def open(self) -> None:
         """Take the lock and read what is there.
 
-        Raises `StoreLocked`, `NetworkFileSystem`, `NotAStore`, `StoreVersionTooNew`, `StoreCorrupt`. When it raises or is cancelled,
-        nothing is held. Opening an open store is an error (`StoreLocked`).
+        Raises `StoreLocked`, `NetworkFileSystem`, `NotAStore`, `StoreVersionTooNew`, `StoreCorrupt`. When it raises or
+        is cancelled, nothing is held. Opening an open store is an error (`StoreLocked`).
         """
         ...
 

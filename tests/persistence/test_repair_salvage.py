@@ -12,7 +12,7 @@ from session_actor.persistence.repair import repair
 from session_actor.persistence.verify import check
 
 from .conformance_tools import opened
-from .stores import SMALL, fill, flip, journals, kinds, loaded, push, segments
+from .stores import SMALL, copied, fill, flip, image, journals, kinds, loaded, push, segments
 from .test_repair import kinds_of, mended
 
 ALL = list(range(1, 46))
@@ -210,3 +210,39 @@ async def test_everything_at_once(root):
     found = await loaded(root, *"abc")
     assert all(seqs[-1] >= 40 for seqs in found.values())
     assert found["a"] == ALL
+
+
+@pytest.mark.parametrize(
+    ("salvage", "says", "dropped"),
+    [("prefix", "kept: records up to 16; lost: 29", 29), ("readable", "kept: records up to 45; lost: 1 (17)", 0)],
+)
+async def test_the_dry_run_says_what_would_be_lost_and_it_comes_so(root, salvage, says, dropped):
+    """The files behind the damaged one, and the log, count as well."""
+    break_record(file_of(root, "a", 17), 17)
+    before = image(root)
+    (would,) = repair(root, salvage=salvage).steps
+    assert would.what.endswith(f"; {says}")
+    assert image(root) == before
+    (did,) = repair(copied(root, "mended"), salvage=salvage, write=True).steps
+    assert did.what == would.what
+    async with opened(FileStore(root, **SMALL, recovery=salvage), working=False) as store:
+        assert (await store.load(await store.acquire("a", create=False), snapshots=False)).report.dropped == dropped
+
+
+@pytest.mark.parametrize("salvage", ["prefix", "readable"])
+async def test_the_dry_run_counts_what_is_lost_in_the_log_too(tmp_path, salvage):
+    root = tmp_path / "store"
+    await fill(root, "a", in_log=150)
+    (path, *_) = [path for path in segments(root) if b'{"seq":50,' in path.read_bytes()]
+    break_record(path, 50)
+    (would,) = repair(root, salvage=salvage).steps
+    (did,) = repair(root, salvage=salvage, write=True).steps
+    assert would.what.rpartition("; kept: ")[2] == did.what.rpartition("; kept: ")[2] != ""
+    lost = "lost: 141" if salvage == "prefix" else "lost: 1 (50)"
+    assert did.what.endswith(lost)
+
+
+async def test_the_dry_run_says_when_nothing_can_be_kept(root):
+    break_record(file_of(root, "a", 1), 1)
+    (would,) = repair(root, salvage="prefix").steps
+    assert would.what.endswith("; nothing can be kept")
