@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 LOG_AGAIN_S: Final = 60.0
 """What happens again and again, with the same error at the same path, is logged once in so long."""
-_GOOD: Final = frozenset({"healthy", "taken_over", "room_held", "backlog_free"})
+_GOOD: Final = frozenset({"healthy", "taken_over", "backlog_free"})
 
 
 class StoreEvent(NamedTuple):

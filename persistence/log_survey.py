@@ -71,12 +71,6 @@ class LogSurvey:
         """Where a segment lies."""
         return f"{self.folder}/{number:08d}.ndjson"
 
-    @property
-    def unowned_from(self) -> tuple[int, int] | None:
-        """Segment and offset of the last damage whose owner is not known; None: there is none."""
-        places = [(number, damage.offset) for number, damage in self.damage if damage.owners is None]
-        return max(places, default=None)
-
     # --- which bytes count --------------------------------------------------------------------------------------------
 
     def read(self, first_live: int | None) -> None:

@@ -44,7 +44,7 @@ from zlib import crc32
 import msgspec
 
 from .errors import LineDamaged, RecordTooLarge
-from .values import decode_text, encode_text
+from .values import encode_text
 
 NO_SUM: Final = "00000000"
 """`prev` of a session's first record."""
@@ -95,32 +95,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         return f"Record(seq={self.seq}, kind={self.kind!r}, at={self.at!r})"
 
 
-class LogLine(msgspec.Struct, frozen=True, gc=False):
-    """One line of the log, its record still encoded. A watermark line has neither session nor record."""
-
-    w: int
-    """Bytes of the segment known to be synced when the line was written."""
-    p: str
-    """Sum of the line before."""
-    sum: str
-    s: str | dict[str, str] = ""
-    """The session's id as it stands in the line: see `session`."""
-    birth: str = ""
-    r: msgspec.Raw = msgspec.Raw()
-    """The journal line without its LF; a view on the bytes it was read from."""
-
-    @property
-    def session(self) -> str:
-        """The session's id; "" for a watermark. Raises `ValueUnreadable`."""
-        return decode_text(self.s)
-
-    def __repr__(self) -> str:
-        """Without the record, which is conversation."""
-        return f"LogLine(w={self.w}, s={self.s!r}, birth={self.birth!r})"
-
-
 _RECORD: Final = msgspec.json.Decoder(Record)
-_LOG_LINE: Final = msgspec.json.Decoder(LogLine)
 
 # --- sums -----------------------------------------------------------------------------------------------------------
 
@@ -229,27 +204,6 @@ def encode_log_line(synced_bytes: int, prev_sum: str, owner: bytes, record: byte
 def encode_watermark(synced_bytes: int, prev_sum: str) -> tuple[bytes, str]:
     """A log line that only says how far the segment is synced; returns it, LF included, and its sum."""
     return close_line(b'{"w":%d,"p":"%b"' % (synced_bytes, prev_sum.encode()))
-
-
-def decode_log_line(line: bytes) -> LogLine:
-    """Check and read a log line, LF included; its record is for `decode_record(bytes(line.r) + LF)`.
-
-    Raises `LineDamaged`.
-    """
-    if not verify(line):
-        raise LineDamaged(_BAD_SUM)
-    try:
-        return _LOG_LINE.decode(line)
-    except (msgspec.DecodeError, RecursionError):
-        raise LineDamaged(_BAD_FORM) from None
-
-
-def decode_log_lines(lines: bytes) -> list[LogLine]:
-    """Read log lines whose sums were checked: none is looked at. Raises `LineDamaged`."""
-    try:
-        return _LOG_LINE.decode_lines(lines)
-    except (msgspec.DecodeError, RecursionError):
-        raise LineDamaged(_BAD_FORM) from None
 
 
 # --- times and kinds --------------------------------------------------------------------------------------------------

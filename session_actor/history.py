@@ -78,11 +78,6 @@ def live_runs(state: State) -> Runs:
     return held.runs
 
 
-def live_frames(state: State) -> set[int]:
-    """The same as a set. O(frames)."""
-    return {frame_id for first, last in live_runs(state) for frame_id in range(first, last + 1)}
-
-
 async def load_live(state: State) -> None:
     """Read all cold frames among those, off the loop. Raises as `Table.load` does."""
     table, held = state.table, Held()

@@ -73,10 +73,6 @@ class ManualClock:
         heapq.heappush(self._timers, (self._now_s + max(0.0, delay_s), next(self._order), timer))
         return timer
 
-    def pending_delays_s(self) -> list[float]:
-        """Return the seconds that are left to each timer, soonest first."""
-        return sorted(due - self._now_s for due, _, timer in self._timers if timer.callback is not None)
-
     def advance(self, seconds: float) -> None:
         """Move on by `seconds` and run everything that falls due, in order of its time.
 

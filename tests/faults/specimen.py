@@ -14,9 +14,10 @@ from session_actor.persistence import (
     StoreVersionTooNew,
     TornTail,
 )
-from session_actor.persistence.record import NO_SUM, decode_log_line, verify
+from session_actor.persistence.record import NO_SUM, verify
 
 from ..persistence.conformance_tools import say, text_of
+from ..persistence.log_lines import decode_log_line
 from ..simulation.disk import SimDisk
 from ..simulation.image import Folder, Image, Inode
 from ..simulation.life import ROOT, new_image

@@ -8,16 +8,11 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, NotDurable, SessionTombstoned
-from session_actor.persistence.record import (
-    decode_log_line,
-    decode_record,
-    encode_log_line,
-    encode_owner,
-    encode_record,
-)
+from session_actor.persistence.record import decode_record, encode_log_line, encode_owner, encode_record
 
 from .conformance_tools import opened, said, say
 from .disks import CachedDisk, Kernel
+from .log_lines import decode_log_line
 
 
 @pytest.fixture

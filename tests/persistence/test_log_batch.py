@@ -9,7 +9,6 @@ from session_actor.persistence import ValueNotStorable
 from session_actor.persistence.batch import Backlog, Batch, rebuild
 from session_actor.persistence.header import SegmentHeader, encode_segment_header
 from session_actor.persistence.record import (
-    decode_log_lines,
     encode_log_line,
     encode_logged,
     encode_owner,
@@ -20,6 +19,8 @@ from session_actor.persistence.record import (
 from session_actor.persistence.segment import Segment
 from session_actor.persistence.session_log import SessionLog
 from session_actor.persistence.values import dumps
+
+from .log_lines import decode_log_lines
 
 sums = st.text(alphabet="0123456789abcdef", min_size=8, max_size=8)
 

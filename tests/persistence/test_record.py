@@ -13,8 +13,6 @@ from session_actor.persistence.record import (
     NO_SUM,
     SUFFIX_BYTES,
     close_line,
-    decode_log_line,
-    decode_log_lines,
     decode_record,
     decode_records,
     encode_log_line,
@@ -25,6 +23,8 @@ from session_actor.persistence.record import (
     verify,
 )
 from session_actor.persistence.values import dumps, loads
+
+from .log_lines import decode_log_line, decode_log_lines
 
 AT_US = 1_769_851_800_000_001  # 2026-01-31T09:30:00.000001Z
 FIRST_US = -62_135_596_800_000_000

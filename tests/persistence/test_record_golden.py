@@ -23,7 +23,6 @@ from session_actor.persistence.header import (
 from session_actor.persistence.record import (
     NO_SUM,
     close_line,
-    decode_log_line,
     decode_record,
     encode_log_line,
     encode_owner,
@@ -31,6 +30,8 @@ from session_actor.persistence.record import (
     encode_watermark,
 )
 from session_actor.persistence.values import dumps, loads
+
+from .log_lines import decode_log_line
 
 GOLDEN = Path(__file__).parent / "golden"
 AT_US = 1_769_851_800_000_001  # 2026-01-31T09:30:00.000001Z

@@ -18,11 +18,11 @@ from session_actor.persistence import (
     StoreClosed,
     StoreDegraded,
 )
-from session_actor.persistence.record import decode_log_lines
 from session_actor.persistence.waiters import SLICE_S
 
 from .conformance import opened, said, say
 from .disks import TroubledDisk
+from .log_lines import decode_log_lines
 
 
 @pytest.fixture

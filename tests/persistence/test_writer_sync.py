@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, NotDurable, StoreDegraded
-from session_actor.persistence.record import decode_log_lines
 
 from .conformance import opened, said, say
 from .disks import TroubledDisk
+from .log_lines import decode_log_lines
 from .test_writer import log_lines, until, warm
 
 

@@ -12,7 +12,7 @@ from session_actor.decide import decide
 from session_actor.errors import Refused
 from session_actor.events import Pruned, Pushed, decode_event
 from session_actor.frames import Frame
-from session_actor.history import Held, created, tips_of
+from session_actor.history import Held, created, live_runs, tips_of
 from session_actor.keys import Repeat
 from session_actor.persistence import encode_record_data
 from session_actor.persistence.frame_index import frames_of
@@ -140,6 +140,11 @@ def frames_of_table(table: Table) -> list[Frame | None]:
 def in_memory(table: Table) -> list[int]:
     """The ids of the frames that are not cold."""
     return [frame_id for frame_id in range(table.next_id) if table.slot(frame_id)]
+
+
+def live_frames(state: State) -> set[int]:
+    """The ids that the head, a branch or a checkpoint holds."""
+    return {frame_id for first, last in live_runs(state) for frame_id in range(first, last + 1)}
 
 
 def picture(state: State) -> dict[str, object]:

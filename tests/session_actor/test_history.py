@@ -20,11 +20,11 @@ from session_actor.commands import (
 from session_actor.decide import decide
 from session_actor.errors import ForkUnfinished, FrameUnknown, RecordTooLarge, SessionActorError
 from session_actor.events import HistoryCopied, Source
-from session_actor.history import CHUNK_WEIGHT, created, history_of, history_to, live_frames
+from session_actor.history import CHUNK_WEIGHT, created, history_of, history_to
 from session_actor.keys import Repeat
 from session_actor.persistence import encode_record_data
 
-from .live import Live, picture, prune
+from .live import Live, live_frames, picture, prune
 
 
 @pytest.fixture

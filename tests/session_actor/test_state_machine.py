@@ -23,9 +23,8 @@ from session_actor.commands import (
     RenameCheckpoint,
 )
 from session_actor.errors import BranchAttached, FrameUnknown, NameTaken, NameUnknown, Refused
-from session_actor.history import live_frames
 
-from .live import Live, picture, prune
+from .live import Live, live_frames, picture, prune
 
 NAMES = st.sampled_from(["main", "idea", "other", "here", "there", "b3", "b5"])
 FRAMES = st.integers(1, 30)
