@@ -15,13 +15,13 @@ from array import array
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .errors import JournalCorrupt, SessionTombstoned, StoreClosed, StoreCorrupt
+from .errors import JournalCorrupt, LineDamaged, SessionTombstoned, StoreClosed, StoreCorrupt
 from .frame_index import MAX_FRAME, frames_in
 from .journal import Part, open_journal, read_journal
 from .journal_index import read_index
 from .line_search import Bytes, InFile, InLog, find
 from .names import journal_path
-from .record import Record, decode_records, verify
+from .record import Record, decode_record, decode_records
 from .segment import read_spans
 from .session_log import Extent, SessionLog
 
@@ -269,8 +269,10 @@ class FileArchive:
         finally:
             file.close()
         for line, (offset, _) in zip(found, places, strict=True):
-            if not verify(line):
-                raise JournalCorrupt(path, offset, 0, "a line fails its check")
+            try:
+                decode_record(line)
+            except LineDamaged as error:
+                raise JournalCorrupt(path, offset, 0, f"a line fails its check: {error}") from error
         return found
 
 

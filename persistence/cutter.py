@@ -20,9 +20,8 @@ from zlib import crc32
 from .catalog import CatalogRow
 from .errors import LogCorrupt, PersistenceError, StoreClosed
 from .journal_writer import JournalWriter
-from .record import decode_record
 from .reserve import is_full
-from .scan import TOMBSTONE
+from .scan import is_tombstone
 
 if TYPE_CHECKING:
     from array import array
@@ -304,7 +303,7 @@ def _note_dead(spans: Spans, contents: list[bytes]) -> None:
     for log in [log for log in spans if log.dying]:
         index, places = spans[log][-1]
         last = contents[index][places[-2] : places[-1]]
-        log.dead = log.dead or decode_record(last + b"\n").kind == TOMBSTONE
+        log.dead = log.dead or is_tombstone(last + b"\n")
 
 
 def _append(writer: JournalWriter, log: SessionLog, places: Places, contents: list[bytes]) -> Grown:

@@ -170,7 +170,10 @@ def _find_damage(file: DiskFile, path: str, part: Part) -> JournalCorrupt:
     """Name the first bad line of a journal file that fails its check as a whole."""
     data = file.read(0, part.end)
     offset = data.find(b"\n") + 1
-    begin = decode_journal_header(data[:offset], path).continues
+    try:
+        begin = decode_journal_header(data[:offset], path).continues
+    except LineDamaged as error:  # it was sound a moment ago
+        return JournalCorrupt(path, 0, 1, str(error))
     link = Link(begin.seq, begin.sum)
     for line in data[offset:].split(b"\n")[:-1]:
         try:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from .catalog_files import NO_INDEX, FileRow
+from .errors import LineDamaged, StoreCorrupt
 from .header import JournalHeader, RecordRef, encode_journal_header
 from .journal_index import build_index
 from .names import journal_path
-from .record import NO_SUM, decode_record
+from .record import NO_SUM, Record, decode_record
 from .session_log import Extent
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class JournalWriter:
             count = len(records)
             if sum(map(len, records)) + count > room:
                 count = bisect_left(list(accumulate(len(record) + 1 for record in records)), room) + 1
-            last = decode_record(records[count - 1] + b"\n")
+            last = self._decode(records[count - 1])
             lines = b"\n".join((*records[:count], b""))
             if header:
                 lines = header + lines
@@ -102,6 +103,13 @@ class JournalWriter:
         if extent is not None:
             self._seal(extent)
         return self._begin(extent)
+
+    def _decode(self, record: bytes) -> Record:
+        try:
+            return decode_record(record + b"\n")
+        except LineDamaged as error:
+            why = f"the log holds a record of {self._log.session!r} that is none: {error}"
+            raise StoreCorrupt(self._folder, why) from error
 
     def _opened(self) -> DiskFile:
         if self._file is None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from .errors import JournalCorrupt, LogCorrupt
+from .errors import JournalCorrupt, LineDamaged, LogCorrupt
 from .frame_index import frames_in
-from .record import verify
+from .record import decode_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,8 +77,10 @@ class InFile:
 
     def check(self, line: Line) -> None:
         """See `Source`."""
-        if not verify(line.data):
-            raise JournalCorrupt(self._path, line.start, 0, "a line fails its check")
+        try:
+            decode_record(line.data)
+        except LineDamaged as error:
+            raise JournalCorrupt(self._path, line.start, 0, f"a line fails its check: {error}") from error
 
 
 class InLog:
@@ -101,9 +103,11 @@ class InLog:
 
     def check(self, line: Line) -> None:
         """See `Source`."""
-        if not verify(line.data):
-            place = self._place
-            raise LogCorrupt(place.segment.path, place.spans[2 * line.start], "a record fails its check")
+        try:
+            decode_record(line.data)
+        except LineDamaged as error:
+            place, why = self._place, f"a record fails its check: {error}"
+            raise LogCorrupt(place.segment.path, place.spans[2 * line.start], why) from error
 
 
 class Bytes:

@@ -181,7 +181,7 @@ class Loader:
         if first is None:
             fits = (start.seq, start.sum) == (places.written_seq, places.newest_sum)
         else:
-            fits = not start.seq or decode_record(first[: first.find(b"\n") + 1]).prev == start.sum
+            fits = not start.seq or self._first_of(log, first).prev == start.sum
         return InFiles(places.extent, None, None, start, journal, logged, ()) if fits else None
 
     def _read_journals(
@@ -211,7 +211,7 @@ class Loader:
                 if place.first_seq <= seq < place.first_seq + len(place.spans) // 2:
                     index = 2 * (seq - place.first_seq)
                     one = place._replace(spans=place.spans[index : index + 2])
-                    return decode_record(one.lines(self._disk, log.session)[0]).sum
+                    return self._first_of(log, one.lines(self._disk, log.session)[0]).sum
             raise StoreCorrupt(self._path(log, 1), f"record {seq} of {log.session!r} is nowhere")
         base = self._catalog.files.base(log.session, log.birth)
         if seq in {extent.seq, base.seq}:
@@ -219,7 +219,14 @@ class Loader:
         rows = self._catalog.files.of(log.session, log.birth, after_seq=seq - 1)
         part = next((Part.of(row) for row in rows if row.number < extent.number), Part.of(extent))
         piece = read_behind(self._disk, self._path(log, part.number), part, seq - 1)[0]
-        return decode_record(piece[: piece.find(b"\n") + 1]).sum
+        return self._first_of(log, piece).sum
+
+    def _first_of(self, log: SessionLog, lines: bytes) -> Record:
+        """The first of some lines, whose sums fit."""
+        try:
+            return decode_record(lines[: lines.find(b"\n") + 1])
+        except LineDamaged as error:
+            raise StoreCorrupt(self._path(log, 1), f"a record of {log.session!r} is unreadable: {error}") from error
 
     def _path(self, log: SessionLog, number: int) -> str:
         return f"{self._journals}/{journal_path(log.session, number)}"
