@@ -75,7 +75,26 @@ class Engine:
         self._sync_thread = disk.thread("session-actor-sync", loop)
         self._cut_thread = disk.thread("session-actor-cut", loop)
         self.read_thread = disk.thread("session-actor-read", loop)
-        self.writer = Writer(
+        self.writer = self._new_writer(loop, on_broken)
+        self._snapshot_lock = asyncio.Lock()
+        self._snapshot_thread = disk.thread("session-actor-snapshot", loop)
+        self.cutter = self._new_cutter(journal_bytes, on_cut)
+        self.syncer = self._new_syncer(loop, sync_interval_s)
+        self.writer.connect(self.syncer)
+        self.finder = Finder(self.log, self.backlog, self.writer)
+        self.loader = self._new_loader()
+        self.snapshotter = self._new_snapshotter(on_cut)
+        self.pruner = self._new_pruner()
+        self.archivist = self._new_archivist(find_log)
+
+    def _note_full(self) -> None:
+        """The backlog became full, or is not any more."""
+        self._on_admission()
+        waiting = {"records": len(self.backlog.entries), "size_bytes": self.backlog.held_bytes}
+        self._events.tell("backlog_full" if self.backlog.full else "backlog_free", waiting)
+
+    def _new_writer(self, loop: asyncio.AbstractEventLoop, on_broken: Callable[[SessionLog], None]) -> Writer:
+        return Writer(
             loop,
             log=self.log,
             backlog=self.backlog,
@@ -83,38 +102,31 @@ class Engine:
             trouble=self.trouble,
             on_broken=on_broken,
         )
-        self._snapshot_lock = asyncio.Lock()
-        self._snapshot_thread = disk.thread("session-actor-snapshot", loop)
-        self.cutter = self._new_cutter(journal_bytes, on_cut)
-        self.syncer = self._new_syncer(loop, sync_interval_s)
-        self.writer.connect(self.syncer)
-        self.finder = Finder(self.log, self.backlog, self.writer)
-        self.loader = Loader(
-            disk,
+
+    def _new_loader(self) -> Loader:
+        return Loader(
+            self._disk,
             journals=self.layout.journals,
             snapshots=self.layout.snapshots,
             catalog=self.catalog,
             finder=self.finder,
             thread=self.read_thread,
         )
-        self.snapshotter = self._new_snapshotter(on_cut)
-        self.pruner = self._new_pruner()
-        self.archivist = Archivist(
-            disk,
+
+    def _new_archivist(self, find_log: Callable[[str], SessionLog | None]) -> Archivist:
+        def is_deleted(session: str, birth: str) -> bool:
+            return (session, birth) in self.cutter.unforgotten
+
+        return Archivist(
+            self._disk,
             self.layout.journals,
             self.catalog,
             self.finder,
             self.read_thread,
             find_log,
-            lambda session, birth: (session, birth) in self.cutter.unforgotten,
+            is_deleted,
             lambda: not self.closed,
         )
-
-    def _note_full(self) -> None:
-        """The backlog became full, or is not any more."""
-        self._on_admission()
-        waiting = {"records": len(self.backlog.entries), "size_bytes": self.backlog.held_bytes}
-        self._events.tell("backlog_full" if self.backlog.full else "backlog_free", waiting)
 
     def _new_snapshotter(self, on_saved: Callable[[Iterable[SessionLog]], None]) -> Snapshotter:
         return Snapshotter(
