@@ -66,6 +66,8 @@ class Pruner:
     async def prune(self, log: SessionLog, runs: Runs) -> Pruned:
         """See `Store.prune`. Not to be cancelled."""
         async with self._journal_lock, self._snapshot_lock:
+            if not await self._thread.run(partial(self._catalog.files.numbers, log.session, log.birth)):
+                return Pruned()  # no file was ever sealed: most sessions that are pruned again and again are small
             places = self._finder.places(log, memory=False)
             slots = await self._thread.run(partial(self._base, log, places))
             log.slots = slots
@@ -116,7 +118,7 @@ class Pruner:
         if row.first_frame not in runs or row.last_frame not in runs:
             return False
         try:
-            file = open_journal(self._disk, path, Part.of(row))
+            file, _ = open_journal(self._disk, path, Part.of(row), (row.session, row.birth))
             try:
                 return all(runs.cover(*run) for run in read_index(file.read, path, row).frames())
             finally:

@@ -57,7 +57,8 @@ def unheld(state: State, held: Held) -> Runs:
 async def prune_session(cell: Cell, timeout_s: float | None = None, *, forced: bool = True) -> PruneReport:
     """Prune a session, which stays loaded meanwhile; see `Session.prune`.
 
-    `forced` False: do nothing at all when no frame would be dropped.
+    `forced` False: the session is left as it is when no frame would be given up; files of frames that were given up
+    earlier are dropped all the same: their records may have been in the log then.
     """
     cell.busy += 1
     try:
@@ -80,13 +81,15 @@ async def _prune(cell: Cell, timeout_s: float | None, *, forced: bool) -> PruneR
             raise RecordsLost(cell.id)
         return PruneReport()
     held = await hold(state)
-    if not forced and not unheld(state, held):
-        return PruneReport()
-    await _save(cell)  # the store keeps two snapshots, and drops what lies before both
-    frames = await _ask(cell, Prune(held))
-    await _save(cell)
-    await _keep_for_others(cell)
+    frames = 0
+    if forced or unheld(state, held):
+        await _save(cell)  # the store keeps two snapshots, and drops what lies before both
+        frames = await _ask(cell, Prune(held))
+        await _save(cell)
+        await _keep_for_others(cell)
     gone = (await cell.ready(timeout_s)).table.absent
+    if not gone and not forced:
+        return PruneReport()
     dropped = await cell.store.prune(cell.held_lease(), gone)
     return PruneReport(frames, dropped.files, dropped.size_bytes)
 

@@ -18,6 +18,7 @@ from session_actor import (
     StoreError,
     snapshots,
 )
+from session_actor.persistence import FileStore
 from session_actor.persistence import errors as persistence
 
 from .conftest import reopened
@@ -279,3 +280,28 @@ async def test_a_session_that_is_deleted_meanwhile_is_deleted():
         deleting = asyncio.create_task(service.delete("user-42"))
         with pytest.raises(SessionDeleted):
             await session.prune()
+
+
+async def test_files_of_frames_that_were_given_up_in_the_log_are_dropped_when_the_session_rests_again(folder):
+    """Their records came into the journals after the session was pruned."""
+
+    def opened() -> SessionService:
+        return SessionService.open(FileStore(folder, journal_bytes=2_000), max_live=1, retention="prune")
+
+    def popped() -> int:
+        return sum(path.read_bytes().count(b"POPPED") for path in (folder / "journals").glob("*/*"))
+
+    async with opened() as service:
+        session = await service.session("user-42", create=True)
+        for number in range(200):
+            await session.push(f"POPPED {number}", "x" * 100)
+        await session.pop(200)
+        await session.push("kept", "")
+        await rested(service, session)
+    assert popped() == 200
+    async with opened() as service:
+        session = await service.session("user-42")
+        await session.push("on", "")
+        await rested(service, session)
+        assert popped() < 20
+        assert [frame.user_input for frame in await session.stack()] == ["kept", "on"]
