@@ -205,9 +205,9 @@ class Catalog:
         Raises `CatalogCorrupt` for the first damage found.
         """
         with self._reading() as connection:
-            verdict = connection.execute("PRAGMA quick_check(1)").fetchone()
+            verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()  # quick_check compares no index
             if verdict != ("ok",):
-                raise CatalogCorrupt(str(self._path), "its pages are inconsistent")
+                raise CatalogCorrupt(str(self._path), "its pages or an index are inconsistent")
             for found in connection.execute(f"SELECT {_COLUMNS} FROM journals"):  # noqa: S608 - a constant
                 self._row(found)
             for session, birth, total in connection.execute("SELECT session, birth, row_sum FROM tombstones"):

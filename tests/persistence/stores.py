@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from session_actor.persistence import FileStore
@@ -109,3 +111,17 @@ async def loaded(root: Path, *sessions: str, **options) -> dict[str, list[int]]:
             lease = await store.acquire(session, create=False)
             found[session] = [record.seq for record in (await store.load(lease, snapshots=False)).records]
         return found
+
+
+def stale_index(catalog: Path, change: str) -> None:
+    """Change rows of the catalog's table of sealed files behind the back of its index."""
+    names = "type, name, tbl_name, rootpage, sql"
+    with closing(sqlite3.connect(catalog, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        index = connection.execute(f"SELECT {names} FROM sqlite_schema WHERE name = 'files_by_frame'").fetchone()
+        connection.execute("DELETE FROM sqlite_schema WHERE name = 'files_by_frame'")
+    with closing(sqlite3.connect(catalog, isolation_level=None)) as connection:
+        connection.execute(change)
+    with closing(sqlite3.connect(catalog, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(f"INSERT INTO sqlite_schema ({names}) VALUES (?, ?, ?, ?, ?)", index)

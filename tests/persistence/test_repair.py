@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from session_actor.persistence import FileStore, SessionTombstoned, SessionUnknown, StoreLocked
+from session_actor.persistence import CatalogCorrupt, FileStore, SessionTombstoned, SessionUnknown, StoreLocked
 from session_actor.persistence.repair import repair
 from session_actor.persistence.verify import check
 
 from .conformance_tools import listed, opened
-from .stores import SMALL, copied, fill, flip, image, journals, loaded, push
+from .stores import SMALL, copied, fill, flip, image, journals, loaded, push, stale_index
 
 ALL = list(range(1, 46))
 
@@ -213,3 +213,26 @@ async def test_repair_works_under_a_running_loop(root):
     flip(journals(root, "a")[0], 300)
     repairs = await asyncio.to_thread(repair, root, write=True, salvage="readable")
     assert repairs.left == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM files WHERE number = 1",
+        "UPDATE files SET last_frame = last_frame + 1000 WHERE number = 1",
+        (
+            "INSERT INTO files SELECT * FROM (SELECT session || 'z', birth, number, first_seq, last_seq, first_frame, "
+            "last_frame, bytes, index_offset, sum, crc, dropped, row_sum FROM files LIMIT 1)"
+        ),
+    ],
+    ids=["too much", "other", "too little"],
+)
+async def test_an_index_of_the_catalog_that_is_not_as_its_table_is_found_and_mended(root, change):
+    expected = await loaded(root, *"abc")
+    stale_index(root / "catalog.db", change)
+    assert "catalog" in [finding.kind for finding in check(root).list]
+    with pytest.raises(CatalogCorrupt, match="index"):
+        async with opened(FileStore(root, **SMALL), working=False):
+            pass
+    assert mended(root) == ["catalog"]
+    assert await loaded(root, *"abc") == expected == dict.fromkeys("abc", ALL)

@@ -275,7 +275,7 @@ class SimConnection(sqlite3.Connection):
         verb = sql.split(None, 1)[0]
         if verb in {"SELECT", "PRAGMA"}:
             self.disk.reach("query")
-            if self.disk.trusts_pages and "quick_check" in sql:
+            if self.disk.trusts_pages and "integrity_check" in sql:
                 sql = "SELECT 'ok'"
         if verb == "BEGIN":
             if not self.changed:
