@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -33,7 +34,7 @@ from .service_errors import ServiceClosed, SessionDeleted, SessionExists, Sessio
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Generator
     from types import TracebackType
     from typing import Self
 
@@ -126,8 +127,8 @@ class SessionService:
         """Open the store and start the tree. When it raises or is cancelled, nothing is left open.
 
         Raises StoreUnusable when the directory cannot be made, read or written; NotAStore when it holds what is not a
-        store's; StoreLocked, StoreVersionTooNew, StoreCorrupt, NetworkFileSystem; LevelUnreachable for the default level; AsyncioOnly under anything but asyncio;
-        InvalidArgument when the service is running.
+        store's; StoreLocked, StoreVersionTooNew, StoreCorrupt, NetworkFileSystem; LevelUnreachable for the default
+        level; AsyncioOnly under anything but asyncio; InvalidArgument when the service is running.
         """
         if self._lifetime is not None:
             raise InvalidArgument("service", "is running; close it before you start it again")
@@ -237,8 +238,8 @@ class SessionService:
             at: a frame, branch or checkpoint of the source: only what lies on the path to it is copied, as branch
                 `main`; None: all branches and checkpoints.
             metadata: of the new session, as for `session`; the source's is not copied.
-            timeout_s: how long loading the source, and making the copy, may take each [seconds]; None: no limit.
-                Reading old frames of the source from the disk comes in between, and has no limit.
+            timeout_s: how long it may take: loading the source, reading its old frames from the disk, and making the
+                copy [seconds]; None: no limit.
 
         Raises:
             SessionExists: there is a session `new_id`; it was not touched.
@@ -246,18 +247,21 @@ class SessionService:
             FrameUnknown, NameUnknown: the source has no such frame or name.
             ForkUnfinished: one of the two is a copy that a dying process cut short; delete it and fork again.
             FrameUnreadable: the disk did not give a frame of the source.
-            CallTimeout: not in time; a copy that was begun is finished.
+            CallTimeout: not in time. A copy that was begun is finished; frames that were read stay in memory while the
+                source is loaded, so that trying again goes on from there.
             What else `session` raises.
         """
         source, new_id = _checked(source), _checked(new_id)
+        deadline_s = inf if timeout_s is None else time.monotonic() + timeout_s
         cell = await self._people().load(source, None, timeout_s)
-        state = await cell.ready(timeout_s)
+        state = await cell.ready(_left(deadline_s))
         tip = None if at is None else frame_of(state, at)
         frame = None if tip is None else tip.id
-        await (load_live(state) if at is None else state.table.load_path(frame))
+        with _reading(source, timeout_s, deadline_s):
+            await (load_live(state) if at is None else state.table.load_path(frame))
         first = created(new_id, metadata, Source(source, frame))
         birth = Birth(lambda: chain([first], history_of(state) if at is None else history_to(state, frame)))
-        session = await self._loaded(new_id, birth, timeout_s)
+        session = await self._loaded(new_id, birth, _left(deadline_s))
         if not birth.happened:
             raise SessionExists(new_id)
         return session
@@ -362,3 +366,20 @@ def _checked(session_id: str) -> str:
         return check_session_id(session_id)
     except PersistenceError as error:
         raise translate(error) from None
+
+
+def _left(deadline_s: float) -> float | None:
+    """The seconds until then; None: no limit."""
+    return None if deadline_s == inf else max(0.0, deadline_s - time.monotonic())
+
+
+@contextmanager
+def _reading(source: str, timeout_s: float | None, deadline_s: float) -> Generator[None]:
+    """Read the frames of a session that is forked until then. Raises CallTimeout."""
+    try:
+        with anyio.fail_after(_left(deadline_s)):
+            yield
+    except TimeoutError:
+        raise CallTimeout(
+            f"session {source!r} was not read within {timeout_s} s: nothing was copied; give it more time"
+        ) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 import pytest
 
@@ -208,6 +210,40 @@ async def test_a_fork_of_a_cold_session_has_all_of_it(store):
         assert list(await whole.stack()) == frames
         part = await service.fork("user-42", "part", 50)
         assert list(await part.stack()) == frames[:50]
+
+
+@pytest.mark.parametrize("at", [None, 50])
+async def test_a_fork_has_its_time_for_reading_too(at):
+    class Slow(MemoryStore):
+        """Its disk does not answer once it is stuck."""
+
+        stuck = False
+
+        def archive(self, lease):
+            store, archive = self, super().archive(lease)
+
+            class Stuck(Archive):
+                async def fetch(self, ids):
+                    if store.stuck:
+                        await asyncio.Event().wait()
+                    return await archive.fetch(ids)
+
+                def read(self, ids):
+                    return archive.read(ids)
+
+            return Stuck([])
+
+    store = Slow()
+    async with SessionService.open(store, max_live=1) as service:
+        session, frames = await filled(service)
+        await rested(service, session)
+        await session.head()
+        store.stuck = True
+        with pytest.raises(CallTimeout, match="nothing was copied"):
+            await service.fork("user-42", "copy", at, timeout_s=0.01)
+        store.stuck = False
+        copy = await service.fork("user-42", "copy", at)
+        assert list(await copy.stack()) == frames[:at]
 
 
 async def test_a_copied_history_has_a_snapshot_at_once(store):
