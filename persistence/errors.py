@@ -5,6 +5,10 @@ Each says what went wrong, where, and what to do next. None carries content of a
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from .advice import repair_command, root_of, verify_command
+
 
 class PersistenceError(Exception):
     """The root: everything that persistence raises on purpose derives from it."""
@@ -91,14 +95,25 @@ class ValueUnreadable(PersistenceError):
 class StoreCorrupt(PersistenceError):
     """A file of the store is damaged; nothing of it was changed."""
 
+    _loses_records: ClassVar[bool] = False
+
     def __init__(self, path: str, why: str) -> None:
         """`why`: what is wrong, with the place inside the file."""
+        root = root_of(path)
         super().__init__(
-            f"{path} is damaged: {why}; nothing was changed: `python -m session_actor verify` tells what else is "
-            "damaged, `python -m session_actor repair` mends it (what lost records: with --salvage)"
+            f"{path} is damaged: {why}; nothing was changed: `{verify_command(root)}` tells what else is damaged, "
+            f"{self._mend(root)}"
         )
         self.path = path
         self.why = why
+
+    def _mend(self, root: str) -> str:
+        if not self._loses_records:
+            return f"`{repair_command(root)}` mends what no record is lost by, and says what to do about the rest"
+        return (
+            f"`{repair_command(root, salvage='readable')}` keeps all that can be read (`--salvage prefix`: what is "
+            "before the loss; without --write it only tells)"
+        )
 
 
 class CatalogCorrupt(StoreCorrupt):
@@ -107,6 +122,8 @@ class CatalogCorrupt(StoreCorrupt):
 
 class LogCorrupt(StoreCorrupt):
     """A line in the middle of the log is damaged: what follows it had been synced."""
+
+    _loses_records: ClassVar[bool] = True
 
     def __init__(
         self, path: str, offset: int, why: str = "a line fails its check though later bytes were synced"
@@ -119,15 +136,20 @@ class LogCorrupt(StoreCorrupt):
 class JournalCorrupt(StoreCorrupt):
     """A line inside the valid part of a journal is damaged."""
 
+    _loses_records: ClassVar[bool] = True
+
     def __init__(self, path: str, offset: int, seq: int, why: str = "a line fails its check") -> None:
-        """`offset`: the byte at which the damaged line starts. `seq`: the record that should stand there."""
-        super().__init__(path, f"{why} (offset {offset}, record {seq})")
+        """`offset`: where the damaged line starts [bytes]. `seq`: the record that should stand there; 0: not known."""
+        which = f", record {seq}" if seq else ""
+        super().__init__(path, f"{why} (offset {offset}{which})")
         self.offset = offset
         self.seq = seq
 
 
 class JournalTruncated(StoreCorrupt):
     """A journal is shorter than the catalog says, or gone."""
+
+    _loses_records: ClassVar[bool] = True
 
     def __init__(self, path: str, expected_bytes: int, found_bytes: int) -> None:
         """Lengths in bytes; a missing file has 0."""
@@ -226,9 +248,9 @@ class Fenced(PersistenceError):
 class SessionUnknown(PersistenceError):
     """No session of this id has ever had a record here."""
 
-    def __init__(self, session: str) -> None:
-        """`session`: the id."""
-        super().__init__(f"there is no session {session!r}; create it first")
+    def __init__(self, session: str, advice: str = "create it first") -> None:
+        """`session`: the id. `advice`: what to do."""
+        super().__init__(f"there is no session {session!r}; {advice}")
         self.session = session
 
 

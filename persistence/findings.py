@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from .advice import repair_command
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 Severity = Literal["note", "damage"]
 """`note`: nothing is lost, the store mends it by itself or it does no harm. `damage`: something must be done."""
 
-REPAIR: Final = "python -m session_actor repair"
+REPAIR: Final = "{repair}"
+"""In what to do: the line that repairs the store."""
+SALVAGE: Final = "{salvage} keeps what can be read (--salvage prefix: what is before the loss; try it without --write)"
+"""What to do where records are lost."""
+OF_LOG: Final = frozenset({"log", "log_chain"})
+"""Kinds of damage in the log, which is salvaged for all whom it concerns."""
 KEPT_MAX: Final = 10_000
 """So many findings are kept; the others are only counted and told."""
 
@@ -40,14 +47,19 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
         place = self.path if self.offset is None else f"{self.path}, offset {self.offset}"
         whose = "" if self.session is None else f", session {self.session!r}"
         which = "" if self.seq is None else f", record {self.seq}"
-        return f"{self.severity}: {self.kind}: {place}{whose}{which}: {self.what}; {self.todo}"
+        return f"{self.severity}: {self.kind}: {place}{whose}{which}: {self.what}; to do: {self.todo}"
 
 
 class Findings:
     """All findings of one check, and how much was read."""
 
-    def __init__(self, tell: Callable[[Finding], None] | None = None) -> None:
-        """`tell`: told each finding at once."""
+    def __init__(
+        self, tell: Callable[[Finding], None] | None = None, root: str = "", asked: Iterable[str] = ()
+    ) -> None:
+        """`tell`: told each finding at once. `root`: the store's directory. `asked`: sessions that are looked for."""
+        self.missing = set(asked)
+        """Those of them that were not met."""
+        self._root = root
         self.list: list[Finding] = []
         """The findings in the order in which they were made, at most `KEPT_MAX`."""
         self.counts: Counter[str] = Counter()
@@ -60,8 +72,18 @@ class Findings:
         """Bytes read."""
         self._tell = tell
 
+    def meet(self, session: str | None) -> None:
+        """There is such a session."""
+        self.missing.discard(session or "")
+
     def add(self, finding: Finding) -> None:
-        """Add a finding."""
+        """Add a finding; in what to do, the lines to type are filled in."""
+        self.meet(finding.session)
+        if "{" in finding.todo:
+            alone = [] if finding.session is None or finding.kind in OF_LOG else [finding.session]
+            salvage = repair_command(self._root, salvage="readable", sessions=alone)
+            todo = finding.todo.replace("{repair}", f"`{repair_command(self._root)}`")
+            finding = msgspec.structs.replace(finding, todo=todo.replace("{salvage}", f"`{salvage}`"))
         self.counts[finding.severity] += 1
         if len(self.list) < KEPT_MAX:
             self.list.append(finding)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .findings import REPAIR
+from .findings import REPAIR, SALVAGE
 from .frame_index import frames_in
 from .gap import Link
 from .journal_index import IndexBuilder
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from .findings import Findings
     from .storage import Disk
 
-_SALVAGE: Final = f"{REPAIR} --salvage keeps what can be read"
 _REPAIR: Final = f"{REPAIR} mends it, nothing is lost"
-_TAIL: Final = "nothing: the next cut overwrites it"
+_TAIL: Final = "nothing, the next cut overwrites it"
 
 
 class Expected(NamedTuple):
@@ -157,7 +156,7 @@ class JournalCheck:
             self._findings.damage("journal_row", walk.path, what, _REPAIR, session=self._session)
 
     def _damage(self, kind: str, walk: Walk, what: str, *, offset: int, seq: int) -> None:
-        self._findings.damage(kind, walk.path, what, _SALVAGE, offset=offset, session=self._session, seq=seq)
+        self._findings.damage(kind, walk.path, what, SALVAGE, offset=offset, session=self._session, seq=seq)
 
 
 def _end(item: Bad | Index) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .findings import REPAIR
+from .findings import SALVAGE
 from .gap import Link
 
 if TYPE_CHECKING:
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from .log_survey import Logged, LogSurvey, Owner
     from .scan import Damage
 
-_OPENING: Final = "nothing: opening the store does it"
-_SALVAGE: Final = f"{REPAIR} --salvage keeps what can be read"
+_OPENING: Final = "nothing, opening the store does it"
 
 
 class LogCheck:
@@ -47,10 +46,10 @@ class LogCheck:
             findings.note("stranger", f"{survey.folder}/{name}", "it is no segment", "move it away if it is not wanted")
         for number in survey.outside:
             what = "no later segment continues it"
-            findings.note("torn", survey.path(number), what, "nothing: opening the store keeps it aside", offset=0)
+            findings.note("torn", survey.path(number), what, "nothing, opening the store keeps it aside", offset=0)
         for number, offset, size in survey.torn:
             what = f"a torn end of {size} bytes, which a crash left unfinished"
-            todo = "nothing: opening the store keeps it aside"
+            todo = "nothing, opening the store keeps it aside"
             findings.note("torn", survey.path(number), what, todo, offset=offset)
         for number, damage in list(survey.damage):
             self._tell(number, damage)
@@ -72,9 +71,9 @@ class LogCheck:
         sessions = sorted({session for session, _ in damage.owners or ()})
         if not sessions:
             why += "; records of any session may be lost"
-            self._findings.damage("log", damage.path, why, _SALVAGE, offset=damage.offset)
+            self._findings.damage("log", damage.path, why, SALVAGE, offset=damage.offset)
         for session in sessions:
-            self._findings.damage("log", damage.path, why, _SALVAGE, offset=damage.offset, session=session)
+            self._findings.damage("log", damage.path, why, SALVAGE, offset=damage.offset, session=session)
 
     def _is_dead(self, owner: Owner, link_of: Callable[[Owner], Link | None]) -> bool:
         return owner in self.dead or link_of(owner) is None
@@ -99,7 +98,7 @@ class LogCheck:
             what = f"it follows record {before.seq} and does not fit behind it"
             path = self._survey.path(logged.number)
             self._findings.damage(
-                "log_chain", path, what, _SALVAGE, offset=logged.offset, session=owner[0], seq=record.seq
+                "log_chain", path, what, SALVAGE, offset=logged.offset, session=owner[0], seq=record.seq
             )
         self.links[owner] = Link.of(record)
         if record.seq in self._of_birth.get(owner, ()):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from .errors import StoreLocked
+from .errors import SessionUnknown, StoreLocked
 from .findings import Findings
 from .foreign import check_store_there
 from .layout import Layout
@@ -51,8 +51,9 @@ def repair(
     all. `tell`: told each step when it is done, and each damage that is left. `disk`: the system calls; None: the real
     ones.
 
-    Raises `NotAStore`, `StoreLocked` when the store is in use, `StoreVersionTooNew`, and OSError when the disk refuses;
-    then what was done until then stays done, and repairing again goes on.
+    Raises `NotAStore`, `StoreLocked` when the store is in use, `SessionUnknown` for one of `sessions`,
+    `StoreVersionTooNew`, and OSError when the disk refuses; then what was done until then stays done, and repairing
+    again goes on.
     """
     layout = Layout(root)
     check_store_there(layout)
@@ -108,8 +109,10 @@ class _Repair:
         return self._end(left)
 
     def _look(self) -> tuple[list[Step], list[Finding]]:
-        findings = Findings()
+        findings = Findings(root=self._layout.root, asked=self._sessions or ())
         check_store(self._disk, self._layout, findings)
+        for session in sorted(findings.missing):
+            raise SessionUnknown(session, "give the id of one that is there, as the store spells it")
         return plan(findings.list, self._salvage, self._sessions, self._tried)
 
     def _done(self, step: Step) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from .findings import OF_LOG
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
@@ -73,7 +75,6 @@ _WHAT: Final = {
     "journal_row": "count its bytes anew",
     "index": "copy it to a new file with the index that it should have; the old one is kept aside",
 }
-_OF_LOG: Final = frozenset({"log", "log_chain"})
 SALVAGED: Final = ("journal", "pruned", "log", "log_chain")
 """Kinds of damage that only salvage mends."""
 
@@ -89,7 +90,7 @@ def plan(
     `sessions`: to be salvaged; None: all. `tried`: steps that did not help.
     """
     findings = list(findings)
-    all_of_log = all(_is_meant(finding, sessions) for finding in findings if finding.kind in _OF_LOG)
+    all_of_log = all(_is_meant(finding, sessions) for finding in findings if finding.kind in OF_LOG)
     steps: dict[Key, Step] = {}
     left: list[Finding] = []
     for finding in findings:
@@ -99,7 +100,7 @@ def plan(
             finding.kind not in SALVAGED
             or salvage is None
             or not _is_meant(finding, sessions)
-            or (finding.kind in _OF_LOG and not all_of_log)
+            or (finding.kind in OF_LOG and not all_of_log)
         ):
             if finding.severity == "damage":
                 left.append(finding)
@@ -123,4 +124,4 @@ def _salvage_step(finding: Finding, salvage: Salvage) -> Step:
     if finding.session is None:
         what = f"move what can be read into the journals, and keep of each session that lost records {keep}"
         return Step("log", finding.path, what)
-    return Step("journal", "log" if finding.kind in _OF_LOG else finding.path, f"keep {keep}", finding.session)
+    return Step("journal", "log" if finding.kind in OF_LOG else finding.path, f"keep {keep}", finding.session)

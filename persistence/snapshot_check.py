@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .errors import LineDamaged
-from .findings import REPAIR
+from .findings import REPAIR, SALVAGE
 from .names import snapshot_path
 from .snapshot import SLOTS, look, read_slot
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .storage import Disk
 
 _TODO: Final = f"{REPAIR} moves it aside; the session is loaded without it"
-_SALVAGE: Final = f"{REPAIR} --salvage keeps what can be read"
 
 
 class SnapshotCheck:
@@ -74,4 +73,4 @@ class SnapshotCheck:
         path = bad[0][0] if bad else f"{self._folder}/{snapshot_path(owner[0], SLOTS[0])}"
         whys = " and ".join(sorted({why for _, why, _ in bad})) or "it is missing"
         what = f"{whys}; no other snapshot is there, and without one the session cannot be loaded: records up to "
-        self._findings.damage("pruned", path, f"{what}{pruned} of it were pruned", _SALVAGE, session=owner[0])
+        self._findings.damage("pruned", path, f"{what}{pruned} of it were pruned", SALVAGE, session=owner[0])

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from .findings import REPAIR
 from .storage import DIRECTORY_MODE, FILE_MODE, OsDisk
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ SHELF_NAME: Final = re.compile(r"[0-9a-f]{2}")
 """Folders of journals and of snapshots."""
 
 _RESTORE: Final = "move it away, or restore what was there"
-_REPAIR_MODE: Final = "repair makes it private again"
+_REPAIR_MODE: Final = f"{REPAIR} makes it private again"
 
 
 class LookingDisk(OsDisk):
@@ -57,7 +58,7 @@ def check_tree(layout: Layout, findings: Findings) -> None:
         elif name in FILES:
             _is_file(entry, findings)
         elif name in LEFTOVERS:
-            findings.note("leftover", entry.path, "it was never finished", "repair removes it")
+            findings.note("leftover", entry.path, "it was never finished", f"{REPAIR} removes it")
         else:
             findings.note("stranger", entry.path, "it is none of the store's", "move it away if it is not wanted")
 
@@ -94,7 +95,7 @@ def _is_file(entry: os.DirEntry[str], findings: Findings) -> bool:
     if stat.S_ISREG(mode):
         _check_mode(entry.path, mode, findings)
         return True
-    findings.damage("not_a_file", entry.path, "it is no plain file; it was not opened", "repair moves it aside")
+    findings.damage("not_a_file", entry.path, "it is no plain file; it was not opened", f"{REPAIR} moves it aside")
     return False
 
 

@@ -8,6 +8,7 @@ whatever the files hold: one segment, one line and some numbers a session are th
 from __future__ import annotations
 
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from .catalog_copy import copy_catalog, rescue_dead
@@ -43,7 +44,7 @@ def check(root: str | os.PathLike[str], *, tell: Callable[[Finding], None] | Non
     Raises `NotAStore`, `StoreLocked` when the store is in use, `StoreVersionTooNew`, and OSError when it cannot be
     read.
     """
-    layout, findings = Layout(root), Findings(tell)
+    layout, findings = Layout(root), Findings(tell, str(Path(root).absolute()))
     check_store_there(layout)
     with read_lock(layout):
         check_store(LookingDisk(), layout, findings)
@@ -92,8 +93,8 @@ class _Check:
             self._findings.damage("format", self._layout.format, error.why, todo)
             return True
         if not finished:
-            what = "it is missing: the store was never finished, and holds nothing"
-            self._findings.note("unfinished", self._layout.format, what, "nothing: opening the store makes it")
+            what = "it is missing, because making the store was cut short; no record is in it"
+            self._findings.note("unfinished", self._layout.format, what, "nothing, opening the store makes it")
         return finished
 
     def _catalog(self, folder: str, survey: LogSurvey, *, finished: bool) -> Catalog:
@@ -117,6 +118,7 @@ class _Check:
         while rows := catalog.rows(after=after, limit=PAGE):
             for row in rows:
                 self._findings.sessions += 1
+                self._findings.meet(row.session)
                 owner = (row.session, row.birth)
                 self._expected.update(hash(file.path) for file in expected_files(catalog, row))
                 whole = check.run(row, self._snapshots.wanted(owner))
@@ -124,6 +126,7 @@ class _Check:
                 self._snapshots.check(owner, log.sums_of(owner) | check.sums, whole=whole, pruned=base.seq)
             after = rows[-1].session
         for owner in log.links:
+            self._findings.meet(owner[0])
             if catalog.get(owner[0]) is None:
                 self._findings.sessions += 1
                 self._snapshots.check(owner, log.sums_of(owner), whole=False)

@@ -213,8 +213,9 @@ class ReplayError(SessionActorError):
     def __init__(self, kind: str, seq: int, why: str) -> None:
         """`seq`: the record. `why`: what does not fit."""
         super().__init__(
-            f"record {seq} ({kind}) does not fit the records before it: {why}; `python -m session_actor verify` tells "
-            "whether the store is damaged, and `repair` mends it; if it is not, keep a copy of it and report this"
+            f"record {seq} ({kind}) does not fit the records before it: {why}; `python -m session_actor verify`, with "
+            "the store's directory, tells whether the store is damaged, and the `repair` that mends it; if it is "
+            "not, keep a copy of it and report this"
         )
         self.kind = kind
         self.seq = seq

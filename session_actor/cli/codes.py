@@ -26,6 +26,11 @@ class Commands(Protocol):
         ...
 
 
+def counted(count: int, one: str) -> str:
+    """`1 session`, `2 sessions`."""
+    return f"{count} {one}" if count == 1 else f"{count} {one}s"
+
+
 def say(text: str) -> None:
     """Print one line."""
     sys.stdout.write(text + "\n")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from session_actor.persistence.advice import repair_command
 from session_actor.persistence.errors import PersistenceError
 from session_actor.persistence.mending import SALVAGES
 from session_actor.persistence.repair import repair
 
-from .codes import CLEAN, FOUND, excuse, say
+from .codes import CLEAN, FOUND, counted, excuse, say
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
 
     from session_actor.persistence.findings import Finding
     from session_actor.persistence.mending import Salvage
@@ -70,13 +71,15 @@ def run_repair(
     except (PersistenceError, OSError) as error:
         return excuse(error)
     if not as_json:
-        say(_summary(repairs, write=write))
+        line = repair_command(str(Path(directory).absolute()), salvage=salvage, sessions=sessions or ())
+        say(_summary(repairs, None if write else line))
     return FOUND if repairs.left or (repairs.steps and not write) else CLEAN
 
 
-def _summary(repairs: Repairs, *, write: bool) -> str:
-    if not repairs.steps and not repairs.left:
-        return "nothing to do"
-    done = f"{len(repairs.steps)} steps done" if write else f"{len(repairs.steps)} steps to do: add --write"
-    left = f"; {len(repairs.left)} damaged places are left: see above" if repairs.left else ""
-    return done + left
+def _summary(repairs: Repairs, line: str | None) -> str:
+    """`line`: what does the steps; None: they are done."""
+    steps, left = counted(len(repairs.steps), "step"), len(repairs.left)
+    said = [] if not repairs.steps else [f"{steps} done" if line is None else f"{steps} to do: `{line}`"]
+    if left:
+        said.append(f"{counted(left, 'damaged place')} left: see above what to do")
+    return "; ".join(said) or "nothing to do"

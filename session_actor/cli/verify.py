@@ -9,7 +9,7 @@ import msgspec
 from session_actor.persistence.errors import PersistenceError
 from session_actor.persistence.verify import check
 
-from .codes import CLEAN, FOUND, excuse, say
+from .codes import CLEAN, FOUND, counted, excuse, say
 
 if TYPE_CHECKING:
     import argparse
@@ -68,7 +68,7 @@ def _summary_json(findings: Findings) -> str:
 
 def _summary(findings: Findings) -> str:
     counts = _counts(findings)
-    verdict = f"{counts['damage']} damaged places" if findings.damaged else "no damage"
-    notes = f", {counts['notes']} notes" if counts["notes"] else ""
-    read = f"{counts['sessions']} sessions, {counts['records']} records, {counts['bytes']} bytes read"
-    return f"{read}: {verdict}{notes}"
+    verdict = counted(counts["damage"], "damaged place") if findings.damaged else "no damage"
+    notes = f", {counted(counts['notes'], 'note')}" if counts["notes"] else ""
+    read = [counted(counts[f"{each}s"], each) for each in ("session", "record", "byte")]
+    return f"{', '.join(read)} read: {verdict}{notes}"

@@ -59,3 +59,21 @@ def test_errors_about_files_name_the_path_and_the_place():
     assert "/data/journals/ab/x.ndjson" in str(error)
     assert "4096" in str(error)
     assert "record 12" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("path", "root"),
+    [
+        ("/var/log/app store/journals/ab/x-1.ndjson", "'/var/log/app store'"),
+        ("/data/log/00000001.ndjson", "/data"),
+        ("/var/log/FORMAT", "/var/log"),
+        ("/data", "/data"),
+        ("memory", "DIR"),
+    ],
+)
+def test_errors_about_damage_give_the_whole_line_to_type(path, root):
+    assert f"`python -m session_actor repair {root} --write` mends" in str(errors.StoreCorrupt(path, "why"))
+    error = errors.JournalCorrupt(path, 7, 0)
+    assert f"`python -m session_actor verify {root}`" in str(error)
+    assert f"`python -m session_actor repair {root} --salvage readable --write`" in str(error)
+    assert "record" not in str(error).partition(";")[0]

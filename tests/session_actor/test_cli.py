@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +41,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
 def test_a_sound_store_verifies(folder, capsys):
     assert main(["verify", str(folder)]) == 0
     (summary,) = lines(capsys)
-    assert summary.startswith("1 sessions, 6 records, ")
+    assert summary.startswith("1 session, 6 records, ")
     assert summary.endswith(": no damage")
 
 
@@ -52,7 +53,7 @@ def test_damage_is_printed_a_line_each_and_answered_with_one(folder, capsys):
     assert "'user-42'" in found
     assert "python -m session_actor repair" in found
     assert "secret" not in found
-    assert summary.endswith(": 1 damaged places")
+    assert summary.endswith(": 1 damaged place")
 
 
 def test_findings_are_json_when_asked_for(folder, capsys):
@@ -69,7 +70,7 @@ def test_notes_alone_are_no_damage(folder, capsys):
     assert main(["verify", str(folder)]) == 0
     note, summary = lines(capsys)
     assert note.startswith("note: stranger: ")
-    assert summary.endswith("no damage, 1 notes")
+    assert summary.endswith("no damage, 1 note")
 
 
 @pytest.mark.parametrize("command", [["verify"], ["repair"], ["repair", "--write"]])
@@ -95,10 +96,10 @@ def test_repair_tells_what_it_would_do_and_does_it_when_told_to(folder, capsys):
     assert main(["repair", str(folder)]) == 1
     step, summary = lines(capsys)
     assert step.startswith("repair: catalog: ")
-    assert summary == "1 steps to do: add --write"
+    assert summary == f"1 step to do: `python -m session_actor repair {folder} --write`"
     assert not (folder / "catalog.db").exists()
     assert main(["repair", str(folder), "--write"]) == 0
-    assert lines(capsys)[-1] == "1 steps done"
+    assert lines(capsys)[-1] == "1 step done"
     assert main(["verify", str(folder)]) == 0
     assert main(["repair", str(folder), "--write"]) == 0
 
@@ -109,8 +110,7 @@ def test_what_is_left_is_told_and_answered_with_one(folder, capsys):
     found, summary = lines(capsys)
     assert found.startswith("damage: ")
     assert "--salvage" in found
-    assert "left" in summary
-    assert main(["repair", str(folder), "--write", "--salvage", "readable", "--session", "other"]) == 1
+    assert summary == "1 damaged place left: see above what to do"
     assert main(["repair", str(folder), "--write", "--salvage", "readable", "--session", "user-42"]) == 0
     assert main(["verify", str(folder)]) == 0
 
@@ -134,3 +134,49 @@ def test_the_commands_run_as_a_module(folder):
         done = subprocess.run([sys.executable, "-m", "session_actor", *command], capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
         assert done.stdout
+
+
+def test_the_lines_that_are_advised_do_what_they_say(folder, capsys):
+    folder = folder.rename(folder.with_name("my store"))
+    damage(folder)
+    assert main(["verify", str(folder)]) == 1
+    advised = lines(capsys)[0].partition("to do: `")[2].partition("`")[0]
+    assert f"'{folder}' --salvage readable" in advised
+    assert advised.endswith(" --write")
+    assert main(shlex.split(advised)[3:]) == 0
+    assert main(["verify", str(folder)]) == 0
+
+
+@pytest.mark.parametrize("salvage", ["prefix", "readable"])
+def test_a_dry_run_that_only_salvage_can_help_says_so_and_with_it_the_line_that_does_it(folder, salvage, capsys):
+    damage(folder)
+    assert main(["repair", str(folder)]) == 1
+    assert lines(capsys)[-1] == "1 damaged place left: see above what to do"
+    assert main(["repair", str(folder), "--salvage", salvage, "--session", "user-42"]) == 1
+    advised = lines(capsys)[-1].partition("`")[2].partition("`")[0]
+    assert advised.endswith(f" --salvage {salvage} --session user-42 --write")
+    assert main(shlex.split(advised)[3:]) == 0
+    assert main(["verify", str(folder)]) == 0
+
+
+@pytest.mark.parametrize("write", [[], ["--write"]])
+def test_a_session_that_is_not_there_cannot_be_salvaged(folder, write, capsys):
+    damage(folder)
+    assert main(["repair", str(folder), "--salvage", "readable", "--session", "nosuch", *write]) == 2
+    assert "no session 'nosuch'" in capsys.readouterr().err
+    assert main(["verify", str(folder)]) == 1
+
+
+def test_a_store_that_was_never_finished_is_told_in_one_clear_line(tmp_path, capsys):
+    (tmp_path / "log").mkdir(mode=0o700)
+    assert main(["verify", str(tmp_path)]) == 0
+    note, summary = lines(capsys)
+    assert note.endswith("no record is in it; to do: nothing, opening the store makes it")
+    assert summary == "0 sessions, 0 records, 0 bytes read: no damage, 1 note"
+
+
+@pytest.mark.parametrize("command", [["verify"], ["repair"], ["repair", "--write"]])
+def test_a_directory_that_is_no_store_answers_two(tmp_path, command, capsys):
+    (tmp_path / "x").write_text("mine")
+    assert main([command[0], str(tmp_path), *command[1:]]) == 2
+    assert "is no session-actor store" in capsys.readouterr().err
