@@ -69,7 +69,7 @@ class Engine:
         self.closed = False
         """Nothing of it may be used any more."""
         self._disk = disk
-        self._events = events
+        self.events = events
         self._on_admission = on_admission
         self._write_thread = disk.thread("session-actor-write", loop)
         self._sync_thread = disk.thread("session-actor-sync", loop)
@@ -91,7 +91,7 @@ class Engine:
         """The backlog became full, or is not any more."""
         self._on_admission()
         waiting = {"records": len(self.backlog.entries), "size_bytes": self.backlog.held_bytes}
-        self._events.tell("backlog_full" if self.backlog.full else "backlog_free", waiting)
+        self.events.tell("backlog_full" if self.backlog.full else "backlog_free", waiting)
 
     def _new_writer(self, loop: asyncio.AbstractEventLoop, on_broken: Callable[[SessionLog], None]) -> Writer:
         return Writer(

@@ -8,7 +8,7 @@ from contextvars import copy_context
 from typing import Any, Final, NamedTuple
 
 LOG_AGAIN_S: Final = 60.0
-"""What happens again and again, with the same error at the same path, is logged once in so long."""
+"""What happens again and again, with the same error at the same path or session, is logged once in so long."""
 _GOOD: Final = frozenset({"healthy", "taken_over", "backlog_free"})
 
 
@@ -50,7 +50,7 @@ class Events:
             self._log("event_hook_detached", {"error": type(error).__name__})
 
     def _log(self, name: str, values: dict[str, object]) -> None:
-        text, now_s = f"{values.get('error')} {values.get('path')}", time.monotonic()
+        text, now_s = f"{values.get('error')} {values.get('path')} {values.get('session')}", time.monotonic()
         last_text, last_s = self._logged.get(name, ("", 0.0))
         if text == last_text and now_s - last_s < LOG_AGAIN_S:
             return

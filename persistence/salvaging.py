@@ -33,6 +33,8 @@ class Salvaged(NamedTuple):
     """Records that do not count any more, beside those in gaps; see `Copied`."""
     kept_at: tuple[str, ...]
     """Where the originals are."""
+    lost: int
+    """How many records do not count any more, those in gaps included."""
 
 
 class Salvager:
@@ -44,11 +46,11 @@ class Salvager:
         self._engine = engine
         self._salvage: Salvage = salvage
 
-    async def session(self, log: SessionLog, lost_at_end: int = 0) -> Salvaged | None:
+    async def session(self, log: SessionLog, lost_at_end: int = 0, kept_at: tuple[str, ...] = ()) -> Salvaged | None:
         """Copy what can be kept of a session to a new birth; all its records must be written. None: nothing can.
 
-        `lost_at_end`: so many records are known to be lost behind its newest. Raises `CatalogCorrupt`, OSError; then
-        nothing has changed.
+        `lost_at_end`: so many records are known to be lost behind its newest. `kept_at`: what is kept of it already.
+        Raises `CatalogCorrupt`, OSError; then nothing has changed.
         """
         engine = self._engine
         async with engine.alone():
@@ -57,6 +59,8 @@ class Salvager:
             if salvaged is not None:
                 log.dead = True
                 engine.snapshotter.discard(log)
+                salvaged = salvaged._replace(kept_at=(*kept_at, *salvaged.kept_at))
+                engine.events.tell("salvaged", {"lost": salvaged.lost}, session=log.session, kept_at=salvaged.kept_at)
         return salvaged
 
     def _copy(self, log: SessionLog, segments: list[Segment], lost_at_end: int) -> Salvaged | None:
@@ -70,7 +74,8 @@ class Salvager:
         if copied is None:
             return None
         install(self._disk, layout, catalog, source, copied)
-        return Salvaged(log_of(copied.row), copied.dropped, tuple(copied.kept_at))
+        lost = copied.dropped + sum(last - first + 1 for first, last in copied.gaps)
+        return Salvaged(log_of(copied.row), copied.dropped, tuple(copied.kept_at), lost)
 
     def _logged(self, log: SessionLog, segments: list[Segment]) -> Iterator[tuple[Record, bytes]]:
         """The session's records in the log that can be read."""
@@ -105,9 +110,9 @@ class Salvager:
             lost = _lost_at_end(recovered, log)
             if log.damage is None and await engine.run_cut(partial(self._follows, log)):
                 continue
-            salvaged = await self.session(log, lost)
+            salvaged = await self.session(log, lost, tuple(kept_at))
             if salvaged is not None:
-                found[log.session] = salvaged._replace(kept_at=(*kept_at, *salvaged.kept_at))
+                found[log.session] = salvaged
                 recovered.logs[log.session] = salvaged.log
         recovered.unowned_damage = None
         recovered.proven_whole.clear()

@@ -9,6 +9,7 @@ import random
 from pathlib import Path
 
 import pytest
+import structlog
 
 from session_actor.persistence import Fenced, FileStore, LogCorrupt, PersistenceError, StoreCorrupt
 from session_actor.persistence.repair import repair
@@ -99,6 +100,30 @@ async def test_one_damaged_session_keeps_no_other_of_a_thousand_from_loading(tmp
 
 
 # --- in a running store -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("when", ["asked for", "loaded"])
+async def test_a_salvage_whose_caller_has_left_is_completed(root, when):
+    break_journal(root, "a", 17)
+    disk = TroubledDisk()
+    recovery = "readable" if when == "loaded" else "strict"
+    async with opened(FileStore(root, disk=disk, recovery=recovery, **SMALL), working=False) as store:
+        lease = await store.acquire("a", create=False)
+        gate = disk.hold("rename")
+        job = store.load(lease, snapshots=False) if when == "loaded" else store.salvage(lease, "readable")
+        task = asyncio.create_task(job)
+        await asyncio.to_thread(disk.entered["rename"].wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        gate.set()
+        await asyncio.gather(*store._tasks)
+        again = await store.acquire("a", create=False)
+        found = await store.load(again, snapshots=False)
+        assert [record.seq for record in found.records] == [seq for seq in ALL if seq != 17]
+        push(store, again)
+        await store.flush("synced")
+    assert not check(root).damaged
 
 
 @pytest.mark.parametrize("recovery", ["prefix", "readable"])
@@ -326,3 +351,17 @@ async def test_a_session_that_is_acquired_again_during_its_salvage_is_its_new_ow
         assert [record.seq for record in found.records] == ALL
         push(store, second, 2)
     assert (await loaded(root, "a"))["a"] == [*ALL, 46, 47]
+
+
+@pytest.mark.parametrize(("recovery", "lost"), [("prefix", 29), ("readable", 1)])
+async def test_salvage_at_load_is_told_and_logged(root, recovery, lost):
+    break_journal(root, "a", 17)
+    told = []
+    with structlog.testing.capture_logs() as logged:
+        async with opened(FileStore(root, **SMALL, recovery=recovery, on_event=told.append), working=False) as store:
+            report = (await store.load(await store.acquire("a", create=False), snapshots=False)).report
+    (event,) = [event for event in told if event.name == "salvaged"]
+    assert event.measurements == {"lost": lost}
+    assert event.metadata == {"store": str(root), "session": "a", "kept_at": report.kept_at}
+    (line,) = [line for line in logged if line["event"] == "store.salvaged"]
+    assert (line["log_level"], line["session"], line["lost"]) == ("warning", "a", lost)
