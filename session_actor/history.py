@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from .state import State
     from .table import Table
 
-CHUNK_WEIGHT: Final = 1_000_000
+CHUNK_WEIGHT: Final = 100_000
 """About how many bytes of frames go into one record of a copy."""
+
+CHUNK_FRAMES: Final = 256
+"""How many frames go into it at most: about 3 ms of making it, and of applying it when the copy is loaded."""
 
 
 def created(session: str, metadata: object = None, source: Source | None = None) -> tuple[Created, int]:
@@ -128,7 +131,7 @@ def _records(
     for frame in frames:
         event = _pushed_again(table, frame)
         weight = weight_of(event)
-        if chunk and chunk_weight + weight > CHUNK_WEIGHT:
+        if chunk and (chunk_weight + weight > CHUNK_WEIGHT or len(chunk) == CHUNK_FRAMES):
             yield HistoryCopied(tuple(chunk)), chunk_weight
             chunk, chunk_weight = [], 0
         chunk.append(CopiedFrame(frame.at_us, event))

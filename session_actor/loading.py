@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from .errors import RecordUnreadable, ReplayError
-from .events import Pushed, decode_event
+from .events import HistoryCopied, Pushed, decode_event
+from .history import CHUNK_FRAMES
 from .losses import replay
 from .snapshots import SnapshotUnusable, state_from
 from .state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from session_actor.persistence import Lease, Record, RecoveryReport, Store
 
     from .cold import Shelf
+    from .events import AnyEvent
     from .table import Table
 
-_RECORDS_PER_TURN: Final = 1_000
-"""How many records are applied between two turns of the loop: about 3 ms, so that others never wait 10 ms."""
+FRAMES_PER_TURN: Final = 1_000
+"""How many records, or frames of copied histories, are applied between two turns of the loop: about 3 ms."""
 
 
 class Recovered(NamedTuple):
@@ -65,13 +67,26 @@ async def recover(store: Store, lease: Lease, shelf_of: Callable[[Lease], Shelf]
 
 async def _replay(state: State, records: Sequence[Record]) -> None:
     cold_below = state.table.cold_below
-    for number, record in enumerate(records, 1):
+    applied = 0
+    for record in records:
         event = decode_event(record.kind, record.data)
         if isinstance(event, Pushed) and event.parent is not None and event.parent < cold_below:
             await _load_inherited(state.table, event)
-        replay(state, event, record.seq, record.at_us)
-        if not number % _RECORDS_PER_TURN:
-            await asyncio.sleep(0)
+        for part in _parts(state, event):
+            replay(state, part, record.seq, record.at_us)
+            applied += len(part.frames) if isinstance(part, HistoryCopied) else 1
+            if applied >= FRAMES_PER_TURN:
+                applied = 0
+                await asyncio.sleep(0)
+
+
+def _parts(state: State, event: AnyEvent) -> Iterator[AnyEvent]:
+    """The event, or what comes to the same: a copied history slice by slice."""
+    if not isinstance(event, HistoryCopied) or state.losses is not None or len(event.frames) <= CHUNK_FRAMES:
+        yield event
+        return
+    for first in range(0, len(event.frames), CHUNK_FRAMES):
+        yield msgspec.structs.replace(event, frames=event.frames[first : first + CHUNK_FRAMES])
 
 
 async def _load_inherited(table: Table, event: Pushed) -> None:

@@ -63,7 +63,18 @@ class SessionServer(GenServer):
 
     leaf = True
 
-    __slots__ = ("_cell", "_gate", "_lease", "_level", "_position", "_save_at", "_saved_seq", "_state", "_store")
+    __slots__ = (
+        "_cell",
+        "_gate",
+        "_lease",
+        "_level",
+        "_position",
+        "_save_at",
+        "_saved_next_id",
+        "_saved_seq",
+        "_state",
+        "_store",
+    )
 
     def __init__(self, cell: Cell, store: Store, level: Level) -> None:
         """`level`: the service's default."""
@@ -76,6 +87,7 @@ class SessionServer(GenServer):
         self._state: State
         self._position = 0
         self._saved_seq = 0
+        self._saved_next_id = 1
         self._save_at = snapshots.EVERY_RECORDS
 
     # --- life ---
@@ -107,6 +119,7 @@ class SessionServer(GenServer):
         self._lease = lease
         self._state = state
         self._saved_seq = snapshot_seq
+        self._saved_next_id = state.table.cold_below
         self._save_at = snapshot_seq + snapshots.EVERY_RECORDS
         self._position = store.health().appended_position
         birth = self._cell.birth
@@ -115,8 +128,13 @@ class SessionServer(GenServer):
         if state.importing:
             raise ForkUnfinished(self._cell.id)
         self._cell.publish(state, lease, report)
-        if state.seq >= self._save_at:
+        if state.seq >= self._save_at or self._behind >= snapshots.EVERY_RECORDS:
             self._save()
+
+    @property
+    def _behind(self) -> int:
+        """What recovery would have to apply now: records, or frames, of which a copied history has many in one."""
+        return max(self._state.seq - self._saved_seq, self._state.next_id - self._saved_next_id)
 
     async def _be_born(self, birth: Birth) -> None:
         if not self._state.seq:
@@ -128,7 +146,7 @@ class SessionServer(GenServer):
 
     async def terminate(self, reason: ExitReason) -> None:
         """Take the state from the readers, and give the session up unless it is coming back."""
-        if not reason.abnormal and self._state.seq - self._saved_seq >= snapshots.RESTING_RECORDS:
+        if not reason.abnormal and self._behind >= snapshots.RESTING_RECORDS:
             self._save()
         if self._cell.state is self._state:  # else the next incarnation has already published its own
             self._cell.withdraw()
@@ -204,6 +222,7 @@ class SessionServer(GenServer):
             with suppress(PersistenceError):
                 self._store.save(self._lease, state.seq, data)
                 self._saved_seq = state.seq
+                self._saved_next_id = state.next_id
 
     # --- the service's own messages ---
 

@@ -20,7 +20,7 @@ from session_actor.commands import (
 from session_actor.decide import decide
 from session_actor.errors import ForkUnfinished, FrameUnknown, RecordTooLarge, SessionActorError
 from session_actor.events import HistoryCopied, Source
-from session_actor.history import CHUNK_WEIGHT, created, history_of, history_to
+from session_actor.history import CHUNK_FRAMES, CHUNK_WEIGHT, created, history_of, history_to
 from session_actor.keys import Repeat
 from session_actor.persistence import encode_record_data
 
@@ -133,6 +133,15 @@ def test_a_large_history_is_copied_in_parts():
     assert len(parts) > 3
     assert max(weight for _, weight in events) <= CHUNK_WEIGHT
     assert copy_of(live).ids() == live.ids()
+
+
+def test_many_small_frames_are_copied_in_parts():
+    live = Live("source")
+    for _ in range(2 * CHUNK_FRAMES + 1):
+        live.do(Push("x"))
+    parts = [event for event, _ in history_of(live.state) if isinstance(event, HistoryCopied)]
+
+    assert [len(part.frames) for part in parts] == [CHUNK_FRAMES, CHUNK_FRAMES, 1]
 
 
 def test_an_unfinished_copy_takes_no_command():

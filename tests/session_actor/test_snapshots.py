@@ -7,7 +7,16 @@ import asyncio
 import msgspec
 import pytest
 
-from session_actor import CallTimeout, FrameUnreadable, MemoryStore, SessionService, StoreClosed, snapshots
+from session_actor import (
+    CallTimeout,
+    FrameUnreadable,
+    MemoryStore,
+    SessionService,
+    StoreClosed,
+    history,
+    loading,
+    snapshots,
+)
 from session_actor.blocks import ToolCall
 from session_actor.cold import Shelf
 from session_actor.commands import AddAssistant, AddUser, Checkpoint, Configure, Fork, Goto, Pop, Push
@@ -254,6 +263,45 @@ async def test_a_copied_history_has_a_snapshot_at_once(store):
         await copy.push("on", "")
 
         assert copy.recovery.snapshot_seq == 3
+
+
+@pytest.mark.parametrize(("frames", "seq"), [(150, 3), (snapshots.EVERY_RECORDS, 6)])
+async def test_a_copy_has_its_snapshot_by_its_frames_however_few_records_hold_them(tmp_path, frames, seq):
+    """When it rests, or at once."""
+    async with SessionService.open(tmp_path / "conversations") as service:
+        await filled(service, frames)
+        copy = await service.fork("user-42", "copy")
+        if frames == snapshots.EVERY_RECORDS:
+            await service._store.saved(copy._cell.lease, seq)
+    async with SessionService.open(tmp_path / "conversations") as service:
+        copy = await service.session("copy")
+        assert (copy.recovery.snapshot_seq, copy.recovery.journal_records) == (seq, 0)
+
+
+async def test_a_long_copied_history_is_applied_piece_by_piece(monkeypatch):
+    class NoSnapshots(MemoryStore):
+        def save(self, lease, seq, data):
+            pass
+
+    turns: list[int] = []
+
+    async def others():
+        while True:
+            turns.append(1)
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(history, "CHUNK_FRAMES", 10_000)  # as copies were once made: one record
+    monkeypatch.setattr(loading, "CHUNK_FRAMES", 10)
+    monkeypatch.setattr(loading, "FRAMES_PER_TURN", 10)
+    async with SessionService.open(NoSnapshots()) as service:
+        _, frames = await filled(service, 200)
+        copy = await service.fork("user-42", "copy")
+        await service._lifetime.population._passivate(copy._cell)
+        task = asyncio.create_task(others())
+        assert list(await copy.stack()) == frames
+        task.cancel()
+        assert copy.recovery.queue_records == 3
+        assert len(turns) >= 20
 
 
 async def test_a_stack_that_was_taken_outlives_its_session_s_rest(store):
