@@ -13,17 +13,17 @@ from __future__ import annotations
 
 from array import array
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import JournalCorrupt, LineDamaged, SessionTombstoned, StoreClosed, StoreCorrupt
 from .frame_index import MAX_FRAME, frames_in
-from .journal import Part, open_journal, read_journal
+from .journal import Part, check_end, open_journal, read_journal
 from .journal_index import read_index
 from .line_search import Bytes, InFile, InLog, find
 from .names import journal_path
 from .record import Record, decode_record, decode_records
 from .segment import read_spans
-from .session_log import Extent, SessionLog
+from .session_log import Extent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from .disk_thread import DiskThread
     from .journal_index import FrameIndex
     from .places import Finder, InSegment
+    from .session_log import SessionLog
     from .storage import Disk
-
-_HEADER_BYTES: Final = 16 * 1024
 
 
 class Archivist(NamedTuple):
@@ -204,21 +203,20 @@ class FileArchive:
         key = view.extent, sum(len(place.spans) for place in view.segments)
         if key == kept.proven:
             return
-        owner = SessionLog(self._session, self._birth)
+        owner = self._session, self._birth
         if view.extent is not None:
             for row in self._has.catalog.files.without_index(self._session, self._birth, view.extent.number):
-                read_journal(self._has.disk, self._path(row.number), owner, Part.of(row))
+                read_journal(self._has.disk, self._path(row.number), Part.of(row), owner)
                 raise JournalCorrupt(self._path(row.number), 0, row.first_seq, "it was damaged when it was sealed")
-            read_journal(self._has.disk, self._path(view.extent.number), owner, Part.of(view.extent))
+            read_journal(self._has.disk, self._path(view.extent.number), Part.of(view.extent), owner)
         for place in view.segments:
             place.lines(self._has.disk, self._session)
         kept.proven = key
 
     def _in_newest(self, wanted: list[int], extent: Extent) -> list[bytes]:
         part, path = Part.of(extent), self._path(extent.number)
-        file = open_journal(self._has.disk, path, part)
+        file, start = open_journal(self._has.disk, path, part, (self._session, self._birth))
         try:
-            start = file.read(0, min(_HEADER_BYTES, part.end)).find(b"\n") + 1
             return find(InFile(file, path, start, part.end), wanted)
         finally:
             file.close()
@@ -255,10 +253,11 @@ class FileArchive:
 
     def _in_file(self, kept: _Kept, wanted: list[int], row: FileRow) -> list[bytes]:
         path = self._path(row.number)
-        file = open_journal(self._has.disk, path, Part.of(row))
+        file, _ = open_journal(self._has.disk, path, Part.of(row), (self._session, self._birth))
         try:
             known = kept.file
             if known is None or known[0] != row:
+                check_end(file, path, Part.of(row))
                 known = kept.file = row, read_index(file.read, path, row)
             index = known[1]
             places = sorted({place for frame in wanted if (place := index.place(frame)) is not None})

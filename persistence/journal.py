@@ -14,14 +14,17 @@ from .errors import JournalCorrupt, JournalTruncated, LineDamaged
 from .gap import Link, first_misfit
 from .header import RecordRef, decode_journal_header
 from .lines import read_lines
-from .record import MAX_LINE_BYTES, Record, decode_record, verify
+from .record import MAX_LINE_BYTES, SUFFIX_BYTES, Record, decode_record, verify
 from .segment_file import NOT_REGULAR
 
 if TYPE_CHECKING:
-    from .session_log import Extent, SessionLog
+    from .session_log import Extent
     from .storage import Disk, DiskFile
 
+    Owner = tuple[str, str]
+
 PIECE_BYTES: Final = 64 * 1024
+_HEADER_BYTES: Final = 16 * 1024
 _READ_BYTES: Final = 1024 * 1024
 
 
@@ -32,7 +35,11 @@ class Part(NamedTuple):
     size_bytes: int
     end: int
     """Where its records end: an index may follow."""
+    first_seq: int | None
+    """Its first record; None: not known by itself."""
     last_seq: int
+    sum: str
+    """Sum of its last record."""
     crc: int
     """CRC-32 of the valid part."""
 
@@ -40,15 +47,42 @@ class Part(NamedTuple):
     def of(valid: FileRow | Extent) -> Part:
         """As the catalog has it."""
         if isinstance(valid, FileRow):
-            return Part(valid.number, valid.bytes, valid.index_offset, valid.last_seq, valid.crc)
-        return Part(valid.number, valid.size_bytes, valid.size_bytes, valid.seq, valid.crc)
+            place = valid.number, valid.bytes, valid.index_offset
+            return Part(*place, valid.first_seq, valid.last_seq, valid.sum, valid.crc)
+        place = valid.number, valid.size_bytes, valid.size_bytes
+        return Part(*place, None, valid.seq, valid.sum, valid.crc)
 
 
-def open_journal(disk: Disk, path: str, part: Part) -> DiskFile:
-    """Open a journal file whose valid part is all there. Blocks.
+def open_journal(disk: Disk, path: str, part: Part, owner: Owner) -> tuple[DiskFile, int]:
+    """Open a journal file of `owner` whose valid part is all there; returns it, and where its header ends. Blocks.
 
-    Raises `JournalTruncated`, `JournalCorrupt` for what is no regular file, OSError.
+    Raises `JournalTruncated`, `StoreVersionTooNew`, OSError, and `JournalCorrupt` for what is no regular file or is
+    not that file of that session and birth.
     """
+    file = _open(disk, path, part)
+    try:
+        return file, _check_header(file.read(0, min(_HEADER_BYTES, part.end)), path, owner, part)
+    except BaseException:
+        file.close()
+        raise
+
+
+def check_end(file: DiskFile, path: str, part: Part) -> None:
+    """Make sure that the valid part of a journal file ends with the record that the catalog has for its last.
+
+    Blocks. Raises `JournalCorrupt`, OSError.
+    """
+    begin = max(0, part.end - SUFFIX_BYTES)
+    _check_last(file.read(begin, part.end - begin), path, part)
+
+
+def _check_last(data: bytes, path: str, part: Part) -> None:
+    if data[-SUFFIX_BYTES:] != b',"sum":"%b"}\n' % part.sum.encode():
+        why = f"its last record is not the record {part.last_seq} that the catalog counted"
+        raise JournalCorrupt(path, part.end, part.last_seq, why)
+
+
+def _open(disk: Disk, path: str, part: Part) -> DiskFile:
     try:
         file = disk.open(path)
     except FileNotFoundError:
@@ -68,18 +102,18 @@ def open_journal(disk: Disk, path: str, part: Part) -> DiskFile:
     return file
 
 
-def read_journal(disk: Disk, path: str, log: SessionLog, part: Part) -> list[bytes]:
+def read_journal(disk: Disk, path: str, part: Part, owner: Owner) -> list[bytes]:
     """The record lines of a journal file, in pieces of whole lines, for `decode_records`. Blocks.
 
     Raises `JournalTruncated`, `JournalCorrupt`, `StoreVersionTooNew`, OSError.
     """
-    file = open_journal(disk, path, part)
+    file, records = open_journal(disk, path, part, owner)
     try:
         pieces: list[bytes] = []
         total = begin = 0
         for piece in _whole_lines(file, path, part.size_bytes):
             total = crc32(piece, total)
-            start = 0 if begin else _check_header(piece, path, log, part.number)
+            start = 0 if begin else records
             stop = len(piece) if begin + len(piece) <= part.end else part.end - begin
             pieces += _cut(piece, start, stop)
             begin += len(piece)
@@ -90,12 +124,12 @@ def read_journal(disk: Disk, path: str, log: SessionLog, part: Part) -> list[byt
     return pieces
 
 
-def read_behind(disk: Disk, path: str, part: Part, seq: int) -> list[bytes]:
+def read_behind(disk: Disk, path: str, part: Part, owner: Owner, seq: int) -> list[bytes]:
     """The record lines behind record `seq`, which is not the last, each checked, in pieces. Reads little else. Blocks.
 
-    Raises `JournalTruncated`, `JournalCorrupt`, OSError.
+    Raises `JournalTruncated`, `JournalCorrupt`, `StoreVersionTooNew`, OSError.
     """
-    file = open_journal(disk, path, part)
+    file, records = open_journal(disk, path, part, owner)
     wanted, length, found = b'\n{"seq":%d,' % (seq + 1), PIECE_BYTES, -1
     try:
         while True:
@@ -106,7 +140,7 @@ def read_behind(disk: Disk, path: str, part: Part, seq: int) -> list[bytes]:
                 break
             length *= 4
         if not found:  # a gap may hide it, which has the number of the last record that is lost
-            return _search_behind(file, path, part, seq)
+            return _search_behind(file, path, part, records, seq)
     finally:
         file.close()
     offset = begin + found
@@ -116,13 +150,14 @@ def read_behind(disk: Disk, path: str, part: Part, seq: int) -> list[bytes]:
         offset, seq = offset + len(line) + 1, seq + 1
     if offset != part.end:
         raise JournalCorrupt(path, offset, seq + 1, "its last line is cut off")
+    _check_last(data, path, part)
     return _cut(data, found, len(data))
 
 
-def _search_behind(file: DiskFile, path: str, part: Part, seq: int) -> list[bytes]:
-    """The same as `read_behind`, line by line from the start of the file."""
+def _search_behind(file: DiskFile, path: str, part: Part, records: int, seq: int) -> list[bytes]:
+    """The same as `read_behind`, line by line from the first record of the file, at offset `records`."""
     found: list[bytes] = []
-    for line in read_lines(file, file.read(0, PIECE_BYTES).find(b"\n") + 1, part.end):
+    for line in read_lines(file, records, part.end):
         try:
             record = decode_record(line.data)
         except LineDamaged as error:
@@ -131,6 +166,7 @@ def _search_behind(file: DiskFile, path: str, part: Part, seq: int) -> list[byte
             found.append(line.data)
     if not found:
         raise JournalCorrupt(path, 0, seq + 1, "it does not hold that record")
+    check_end(file, path, part)
     return found
 
 
@@ -155,14 +191,18 @@ def _whole_lines(file: DiskFile, path: str, size: int) -> list[bytes]:
     return pieces
 
 
-def _check_header(data: bytes, path: str, log: SessionLog, number: int) -> int:
-    end = data.find(b"\n", 0, PIECE_BYTES) + 1
+def _check_header(data: bytes, path: str, owner: Owner, part: Part) -> int:
+    end = data.find(b"\n") + 1
     try:
         header = decode_journal_header(data[:end], path)
     except LineDamaged as error:
         raise JournalCorrupt(path, 0, 1, str(error)) from error
-    if (header.session, header.birth, header.number) != (log.session, log.birth, number):
+    if (header.session, header.birth, header.number) != (*owner, part.number):
         raise JournalCorrupt(path, 0, 1, "it belongs to another session, birth or number")
+    before = header.continues.seq
+    if part.first_seq not in {None, before + 1}:
+        why = f"it continues record {before}, and should begin with record {part.first_seq}"
+        raise JournalCorrupt(path, 0, part.first_seq or 1, why)
     return end
 
 

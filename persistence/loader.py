@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import JournalCorrupt, LineDamaged, LogCorrupt, PersistenceError, StoreCorrupt
 from .header import RecordRef
-from .journal import Part, broken_link, read_behind, read_journal
+from .journal import Part, broken_link, check_end, open_journal, read_behind, read_journal
 from .names import journal_path
 from .places import Places
 from .record import Record, decode_record, decode_records
@@ -188,20 +188,33 @@ class Loader:
         self, log: SessionLog, extent: Extent | None, seq: int, rows: list[FileRow] | None
     ) -> list[tuple[str, bytes]]:
         """Journal lines behind record `seq`."""
-        if extent is None or extent.seq <= seq:
+        if extent is None:
+            return []
+        if extent.seq <= seq:
+            self._check_newest(log, extent)
             return []
         if rows is None:
             rows = self._catalog.files.of(log.session, log.birth, after_seq=seq)
         rows = [row for row in rows if row.number < extent.number]  # a cut may have sealed more meanwhile
         known = [(row.first_seq, Part.of(row)) for row in rows]
         newest = rows[-1].last_seq + 1 if rows else 1  # where the newest file begins is not known by itself
+        owner = log.session, log.birth
         pieces: list[tuple[str, bytes]] = []
         for first_seq, part in (*known, (newest, Part.of(extent))):
             path = self._path(log, part.number)
             whole = first_seq > seq
-            found = read_journal(self._disk, path, log, part) if whole else read_behind(self._disk, path, part, seq)
-            pieces += [(path, piece) for piece in found]
+            read = read_journal if whole else partial(read_behind, seq=seq)
+            pieces += [(path, piece) for piece in read(self._disk, path, part, owner)]
         return pieces
+
+    def _check_newest(self, log: SessionLog, extent: Extent) -> None:
+        """Nothing of the journal is read: make sure that it is this session's, and ends where the catalog says."""
+        path, part = self._path(log, extent.number), Part.of(extent)
+        file, _ = open_journal(self._disk, path, part, (log.session, log.birth))
+        try:
+            check_end(file, path, part)
+        finally:
+            file.close()
 
     def sum_of(self, log: SessionLog, places: Places, seq: int) -> str:
         """Sum of a record that is written. Blocks. Raises OSError and `StoreCorrupt`, also when a cut moves it."""
@@ -218,7 +231,8 @@ class Loader:
             return extent.sum if seq == extent.seq else base.sum
         rows = self._catalog.files.of(log.session, log.birth, after_seq=seq - 1)
         part = next((Part.of(row) for row in rows if row.number < extent.number), Part.of(extent))
-        piece = read_behind(self._disk, self._path(log, part.number), part, seq - 1)[0]
+        owner = log.session, log.birth
+        piece = read_behind(self._disk, self._path(log, part.number), part, owner, seq - 1)[0]
         return self._first_of(log, piece).sum
 
     def _first_of(self, log: SessionLog, lines: bytes) -> Record:
