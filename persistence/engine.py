@@ -252,6 +252,11 @@ class Engine:
                     log.appended_seq = log.written_seq = log.synced_seq = row.seq
                     log.tail_sum = row.sum.encode()
 
+    @property
+    def unsynced(self) -> int:
+        """How many records are not on the disk."""
+        return self.backlog.appended_position - self.syncer.waiters.position
+
     async def tidy(self, most_sessions: int) -> None:
         """Write the snapshots that are queued, and cut all of the log when no more sessions than that are in it.
 

@@ -104,7 +104,7 @@ class FileStore(RecordStore):
         self._logs: dict[str, SessionLog] = {}
         self._token = 0
         self._tasks: set[asyncio.Task[Any]] = set()
-        """Deletions and prunings, which complete whoever waits for them."""
+        """Deletions, prunings and salvages, which complete whoever waits for them."""
 
     @property
     def on_event(self) -> OnEvent | None:
@@ -175,6 +175,7 @@ class FileStore(RecordStore):
             with contextlib.suppress(OSError):
                 await engine.settle()
         finally:
+            self.unsynced = engine.unsynced
             self._engine = None
             self._changing = False
             for log in self._logs.values():
@@ -238,7 +239,7 @@ class FileStore(RecordStore):
             except StoreCorrupt:
                 if self._recovery == "strict":
                     raise
-                log = await self._salvage(lease, self._recovery)
+                log = await asyncio.shield(self._keep(self._salvage(lease, self._recovery)))
                 loaded = await engine.loader.load(log, torn, before=before, snapshots=snapshots)
         finally:
             self._held(lease)
@@ -248,10 +249,11 @@ class FileStore(RecordStore):
         """Keep what can be kept of a session, which the caller knows to be damaged; its originals go to aside/.
 
         The lease stays valid, though the session has a new birth. Raises `Fenced`, `NotDurable`, OSError, and
-        `StoreCorrupt` when nothing can be kept; then nothing has changed.
+        `StoreCorrupt` when nothing can be kept; then nothing has changed. Once started it completes, even if the caller
+        is cancelled.
         """
         if lease.session not in self._salvaged:  # with the whole log, when it was opened
-            await self._salvage(lease, salvage)
+            await asyncio.shield(self._keep(self._salvage(lease, salvage)))
         return (await self.load(lease, snapshots=False)).report
 
     async def _salvage(self, lease: Lease, salvage: Salvage) -> SessionLog:

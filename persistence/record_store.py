@@ -25,6 +25,8 @@ class RecordStore:
         self._backlog = Backlog(0, 0, self._note_admission)
         self.admitted: tuple[Level, ...] = ()
         """See `Store.admitted`."""
+        self.unsynced: int | None = None
+        """How many records were not on the disk when it was closed, also by a closing that was cancelled."""
         self._accepting = False
 
     def _opened(self) -> Engine:

@@ -115,6 +115,9 @@ class Lifetime:
             with anyio.fail_after(max(deadline_s - self._loop.time(), _LAST_WORDS_S)):
                 await self._store.close()
         except TimeoutError:
-            raise CloseTimeout(self._options.close_timeout_s) from None
+            unsynced: int | None = getattr(self._store, "unsynced", None)
+            if unsynced == 0:  # only tidying up was cut short: the next opening does it
+                return
+            raise CloseTimeout(self._options.close_timeout_s, unsynced) from None
         except PersistenceError as error:
             raise translate(error) from None

@@ -95,13 +95,19 @@ class ServiceClosed(SessionActorError, ServerStopped):
 class CloseTimeout(SessionActorError, TimeoutError):
     """The disk did not take what was queued before the service had to be closed."""
 
-    def __init__(self, timeout_s: float) -> None:
-        """`timeout_s`: how long closing was allowed to take [seconds]."""
+    def __init__(self, timeout_s: float, unsynced: int | None = None) -> None:
+        """Say how much is in doubt.
+
+        `timeout_s`: how long closing was allowed to take [seconds]. `unsynced`: how many records are not known to be on
+        the disk, the newest of all sessions; None: the store does not tell.
+        """
+        lost = "what had not reached the disk" if unsynced is None else f"the newest records, {unsynced} of them,"
         super().__init__(
-            f"the disk did not answer within close_timeout_s={timeout_s}; the service is closed, and what had not "
-            "reached the disk is lost: check the disk, and give closing more time"
+            f"the disk did not answer within close_timeout_s={timeout_s}; the service is closed, and {lost} may be "
+            "lost: check the disk, and give closing more time"
         )
         self.timeout_s = timeout_s
+        self.unsynced = unsynced
 
 
 class ServiceDown(SessionActorError):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from pathlib import Path
 
 import pytest
 
-from session_actor import MemoryStore, SessionService
+from session_actor import FileStore, MemoryStore, SessionService
 from session_actor.changes import Changes
 from session_actor.commands import Push
 from session_actor.errors import (
@@ -21,9 +22,11 @@ from session_actor.errors import (
     WrongLoop,
 )
 from session_actor.handle import Session
+from session_actor.persistence.engine import Engine
 from session_actor.service_errors import CloseTimeout, ServiceDown, SessionCrashed, SessionDeleted, SessionFenced
 from session_actor.supervisors import Call, statistics
 
+from ..persistence.disks import TroubledDisk
 from .conftest import Poison, reopened
 from .test_passivation import until
 
@@ -63,6 +66,35 @@ async def test_the_errors_of_the_body_are_not_hidden_by_those_of_closing(folder)
     with pytest.raises(CloseTimeout, match="close_timeout_s"):
         async with SessionService.open(Hanging(), close_timeout_s=0.01):
             pass
+
+
+async def test_a_close_whose_tidying_takes_too_long_is_quiet_and_loses_nothing(folder, monkeypatch):
+    async def slow(*_: object) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(Engine, "tidy", slow)
+    async with SessionService.open(folder, close_timeout_s=0.05) as service:
+        session = await service.session("a", create=True)
+        await session.push("1", "")
+    async with reopened(folder, "a", close_timeout_s=0.05) as again:
+        assert [frame.user_input for frame in await again.stack()] == ["1"]
+
+
+async def test_a_close_that_cannot_sync_in_time_says_how_much_is_not_on_the_disk(folder):
+    disk = TroubledDisk()
+    service = SessionService.open(FileStore(folder, disk=disk), close_timeout_s=0.2)
+    await service.start()
+    session = await service.session("a", create=True)
+    await session.flush("synced")
+    gate = disk.hold("sync")
+    await session.push("1", "", durability="written")
+    await session.push("2", "", durability="written")
+    release = threading.Timer(1.0, gate.set)  # a system call that runs cannot be given up
+    release.start()
+    with pytest.raises(CloseTimeout, match="the newest records, 2 of them, may be lost") as caught:
+        await service.close()
+    release.join()
+    assert caught.value.unsynced == 2
 
 
 def test_another_event_loop_is_refused_and_changes_nothing(folder):
