@@ -35,7 +35,7 @@ class JournalCopy:
         self._index = IndexBuilder()
         self._buffer: list[bytes] = []
         self._buffered = 0
-        disk.make_dir(self.path.rpartition("/")[0])
+        make_folder(disk, folder, self.path)
         self._file = disk.open(self.path, create=True)
         try:
             self._file.truncate(0)
@@ -94,3 +94,14 @@ class JournalCopy:
             self._file.write(b"".join(self._buffer), self.size_bytes - self._buffered)
             self._buffer.clear()
             self._buffered = 0
+
+
+def make_folder(disk: Disk, journals: str, path: str) -> None:
+    """Make the folder of a journal file, and that of all journals if somebody removed it. Blocks. Raises OSError."""
+    folder = path.rpartition("/")[0]
+    try:
+        disk.make_dir(folder)
+    except FileNotFoundError:
+        disk.make_dir(journals)
+        disk.sync_dir(journals.rpartition("/")[0])
+        disk.make_dir(folder)

@@ -3,19 +3,23 @@
 A file is sealed when it has reached its size and there is more to write: what it holds is read back, its index is
 written behind it, and it is synced. Nothing of this counts before the catalog says so: until then the newest file is
 valid up to where it was, and what lies behind, files of higher numbers included, is overwritten by whoever writes next.
+
+Nothing is written into a file that is not the one that the catalog counted, or is shorter: it is left as it is, counts
+as sealed, and what comes is written to the next one. Whoever reads it is told of the damage.
 """
 
 from __future__ import annotations
 
-import contextlib
 from bisect import bisect_left
 from itertools import accumulate
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from .catalog_files import NO_INDEX, FileRow
-from .errors import LineDamaged, StoreCorrupt
+from .errors import LineDamaged, StoreCorrupt, StoreVersionTooNew
 from .header import JournalHeader, RecordRef, encode_journal_header
+from .journal import Part, check_end, open_journal
+from .journal_copy import make_folder
 from .journal_index import build_index
 from .names import journal_path
 from .record import NO_SUM, Record, decode_record
@@ -24,6 +28,7 @@ from .session_log import Extent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .journal_index import IndexBuilder
     from .session_log import SessionLog
     from .storage import Disk, DiskFile
 
@@ -31,10 +36,23 @@ if TYPE_CHECKING:
 class JournalWriter:
     """Writes records behind the valid part of one session's journal. All methods block.
 
-    `extent`: the part that is valid with what was written. `sealed`: rows of the files that were sealed.
+    `extent`: the part that is valid with what was written. `sealed`: rows of the files that were sealed. `broken`: why
+    the newest file was left as it is; None: it was not.
     """
 
-    __slots__ = ("_begins", "_disk", "_file", "_folder", "_folders", "_full", "_log", "_sealed_seq", "extent", "sealed")
+    __slots__ = (
+        "_begins",
+        "_disk",
+        "_file",
+        "_folder",
+        "_folders",
+        "_full",
+        "_log",
+        "_sealed_seq",
+        "broken",
+        "extent",
+        "sealed",
+    )
 
     def __init__(
         self,
@@ -52,6 +70,7 @@ class JournalWriter:
         """
         self.extent = log.extent
         self.sealed: list[FileRow] = []
+        self.broken: StoreCorrupt | StoreVersionTooNew | None = None
         self._disk = disk
         self._folder = journals
         self._log = log
@@ -96,12 +115,11 @@ class JournalWriter:
     def _prepare(self) -> bytes:
         """Have a file with room open; returns the header that must come first, if it is a new one."""
         extent = self.extent
-        if extent is not None and extent.size_bytes < self._full:
-            if self._file is None:
-                self._file = self._open(extent.number)
+        if extent is None or not self._open(extent):
+            return self._begin(extent)
+        if extent.size_bytes < self._full:
             return b""
-        if extent is not None:
-            self._seal(extent)
+        self._seal(extent)
         return self._begin(extent)
 
     def _decode(self, record: bytes) -> Record:
@@ -127,9 +145,7 @@ class JournalWriter:
 
     def _seal(self, extent: Extent) -> None:
         """Write the index of the newest file. One that is damaged gets none: whoever reads it is told of the damage."""
-        file = self._file or self._open(extent.number)
-        self._file = file
-        first_seq = self._sealed_seq(self._log) + 1 if self._begins is None else self._begins
+        file = self._opened()
         index = build_index(file, extent.size_bytes, extent.crc)
         line = b"" if index is None else index.line(self._log.birth, extent.number)
         size = extent.size_bytes + len(line)
@@ -139,6 +155,10 @@ class JournalWriter:
             file.truncate(size)
         self.sync()
         self.close()
+        self._note_sealed(extent, index, line)
+
+    def _note_sealed(self, extent: Extent, index: IndexBuilder | None, line: bytes) -> None:
+        first_seq = self._sealed_seq(self._log) + 1 if self._begins is None else self._begins
         frames = (0, NO_INDEX) if index is None else (index.first_frame, index.last_frame)
         row = FileRow(
             session=self._log.session,
@@ -148,24 +168,33 @@ class JournalWriter:
             last_seq=extent.seq,
             first_frame=frames[0],
             last_frame=frames[1],
-            bytes=size,
+            bytes=extent.size_bytes + len(line),
             index_offset=extent.size_bytes,
             sum=extent.sum,
             crc=crc32(line, extent.crc),
         )
         self.sealed.append(row)
 
-    def _open(self, number: int) -> DiskFile:
-        """A file that is there. One that is gone is made: its loss shows when read, and what comes now is kept."""
-        with contextlib.suppress(FileNotFoundError):
-            return self._disk.open(self._path(number), write=True)
-        return self._create(number)
+    def _open(self, extent: Extent) -> bool:
+        """Have the newest file open; when it is not as the catalog counted it, let it count as sealed: False."""
+        if self._file is not None:
+            return True
+        path, part = self._path(extent.number), Part.of(extent)
+        try:
+            self._file, _ = open_journal(self._disk, path, part, (self._log.session, self._log.birth), write=True)
+            check_end(self._file, path, part)
+        except (StoreCorrupt, StoreVersionTooNew) as error:
+            self.broken = error
+            self.close()
+            self._note_sealed(extent, None, b"")
+            return False
+        return True
 
     def _create(self, number: int) -> DiskFile:
         path = self._path(number)
         folder = path.rpartition("/")[0]
         if folder not in self._folders:
-            self._disk.make_dir(folder)
+            make_folder(self._disk, self._folder, path)
             # One that is there may have been made by a cut that failed or died before it synced the name.
             self._folders.update((folder, self._folder))
         return self._disk.open(path, create=True)

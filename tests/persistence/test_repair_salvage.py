@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from session_actor.persistence.repair import repair
 from session_actor.persistence.verify import check
 
 from .conformance_tools import opened
-from .stores import SMALL, copied, fill, flip, image, journals, kinds, loaded, push, segments
+from .stores import SMALL, copied, cut_all, fill, flip, image, journals, kinds, loaded, push, segments
 from .test_repair import kinds_of, mended
 
 ALL = list(range(1, 46))
@@ -246,3 +247,22 @@ async def test_the_dry_run_says_when_nothing_can_be_kept(root):
     break_record(file_of(root, "a", 1), 1)
     (would,) = repair(root, salvage="prefix").steps
     assert would.what.endswith("; nothing can be kept")
+
+
+async def test_a_store_that_lost_its_catalog_and_all_journals_is_mended_from_its_log(root):
+    (root / "catalog.db").unlink()
+    shutil.rmtree(root / "journals")
+    left = repair(root, salvage="prefix", write=True).left
+    assert [finding.session for finding in left] == list("abc")
+    assert repair(root, salvage="readable", write=True).left == check(root).list == []
+    assert await loaded(root, *"abc") == dict.fromkeys("abc", ALL[39:])  # the gap, and what is behind it
+
+
+async def test_journals_that_somebody_removed_keep_no_new_session_from_being_kept(root):
+    shutil.rmtree(root / "journals")
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        push(store, await store.acquire("new", create=True), 20)
+        await store.flush("synced")
+    await cut_all(root)
+    assert await loaded(root, "new") == {"new": list(range(1, 21))}
+    assert journals(root, "new") != []
