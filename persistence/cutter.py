@@ -52,6 +52,8 @@ class Grown(NamedTuple):
     extent: Extent
     row: CatalogRow
     sealed: list[FileRow]
+    broken: PersistenceError | None
+    """Why its newest file was not written to."""
 
 
 Places = list[tuple[int, "array[int]"]]
@@ -241,6 +243,8 @@ class Cutter:
     def _committed(self, segments: list[Segment], grown: list[Grown], dead: list[SessionLog]) -> None:
         for one in grown:
             one.log.extent = one.extent
+            if one.broken is not None:
+                self._trouble.note(one.broken, "cut_failed")
         self.unforgotten.difference_update((log.session, log.birth) for log in dead)
         for segment in segments:
             self._log.sealed.popleft()
@@ -315,7 +319,7 @@ def _append(writer: JournalWriter, log: SessionLog, places: Places, contents: li
             writer.write([data[piece[i] : piece[i + 1]] for i in range(0, len(piece), 2)])
     if writer.extent is None:
         raise RuntimeError(f"session {log.session!r} has no records to cut")
-    return Grown(log, writer.extent, _row(log, writer.extent), writer.sealed)
+    return Grown(log, writer.extent, _row(log, writer.extent), writer.sealed, writer.broken)
 
 
 def _groups(logs: Iterable[SessionLog]) -> Iterator[list[SessionLog]]:

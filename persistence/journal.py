@@ -53,13 +53,13 @@ class Part(NamedTuple):
         return Part(*place, None, valid.seq, valid.sum, valid.crc)
 
 
-def open_journal(disk: Disk, path: str, part: Part, owner: Owner) -> tuple[DiskFile, int]:
+def open_journal(disk: Disk, path: str, part: Part, owner: Owner, *, write: bool = False) -> tuple[DiskFile, int]:
     """Open a journal file of `owner` whose valid part is all there; returns it, and where its header ends. Blocks.
 
-    Raises `JournalTruncated`, `StoreVersionTooNew`, OSError, and `JournalCorrupt` for what is no regular file or is
-    not that file of that session and birth.
+    `write`: to be written, too. Raises `JournalTruncated`, `StoreVersionTooNew`, OSError, and `JournalCorrupt` for what
+    is no regular file or is not that file of that session and birth.
     """
-    file = _open(disk, path, part)
+    file = _open(disk, path, part, write=write)
     try:
         return file, _check_header(file.read(0, min(_HEADER_BYTES, part.end)), path, owner, part)
     except BaseException:
@@ -82,9 +82,9 @@ def _check_last(data: bytes, path: str, part: Part) -> None:
         raise JournalCorrupt(path, part.end, part.last_seq, why)
 
 
-def _open(disk: Disk, path: str, part: Part) -> DiskFile:
+def _open(disk: Disk, path: str, part: Part, *, write: bool) -> DiskFile:
     try:
-        file = disk.open(path)
+        file = disk.open(path, write=write)
     except FileNotFoundError:
         raise JournalTruncated(path, part.size_bytes, 0) from None
     except OSError as error:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from session_actor.persistence import FileStore, JournalCorrupt
+from session_actor.persistence import FileStore, JournalCorrupt, JournalTruncated
+from session_actor.persistence.verify import check
 
 from .conformance_tools import opened
 from .stores import SMALL, journals, push
@@ -99,3 +100,37 @@ async def test_a_file_of_the_same_birth_with_another_end_is_refused(root):
         for snapshots in (True, False):
             with pytest.raises(JournalCorrupt):
                 await store.load(lease, snapshots=snapshots)
+
+
+@pytest.mark.parametrize("damage", ["gone", "shorter", "another's"])
+async def test_a_cut_writes_nothing_into_a_file_that_is_not_as_it_left_it_and_loses_nothing(root, damage):
+    for session in "ab":
+        await grown(root, session, 20)
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        leases = [await store.acquire(session, create=False) for session in "ab"]
+        for lease in leases:
+            push(store, lease, 5)
+        await store.flush("synced")
+        (path,), (other,) = journals(root, "a"), journals(root, "b")
+        kept = path.read_bytes()
+        match damage:
+            case "gone":
+                path.unlink()
+            case "shorter":
+                path.write_bytes(kept[:-30])
+            case _:
+                shutil.copy(other, path)
+        found = path.read_bytes() if path.exists() else None
+        store._engine.log.seal()
+        while await store._engine.cutter.cut():
+            pass
+        assert (path.read_bytes() if path.exists() else None) == found
+        assert str(path) in store.health().last_error
+        assert [record.seq for record in (await store.load(leases[1], snapshots=False)).records] == list(range(1, 26))
+        with pytest.raises(JournalCorrupt if damage == "another's" else JournalTruncated):
+            await store.load(leases[0], snapshots=False)
+    assert check(root).damaged
+    path.write_bytes(kept)
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        lease = await store.acquire("a", create=False)
+        assert [record.seq for record in (await store.load(lease, snapshots=False)).records] == list(range(1, 26))
