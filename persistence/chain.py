@@ -12,7 +12,7 @@ from .log import SEGMENT_NAME
 from .scan import Damage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from .header import SegmentHeader
     from .scan import SegmentScan
@@ -27,15 +27,28 @@ def number_of(path: str) -> int:
     return int(match[1]) if match else 0
 
 
-def chain_of(headers: Mapping[int, SegmentHeader | None], first_live: int) -> tuple[list[int], list[int]]:
+def beheaded(headers: Mapping[int, SegmentHeader | None], synced_of: Callable[[int], int]) -> frozenset[int]:
+    """Numbers of the newest segments whose headers are damaged, and which were begun for all that.
+
+    A header is synced before any line says that something is. `synced_of(number)`: the most that a sound line of a
+    segment says of how far it was synced. Without such a line the segment was never begun: it is the end of the log.
+    """
+    newest = max((number for number, header in headers.items() if header is not None), default=0)
+    return frozenset(number for number in headers if number > newest and synced_of(number) > 0)
+
+
+def chain_of(
+    headers: Mapping[int, SegmentHeader | None], first_live: int, begun: Collection[int] = ()
+) -> tuple[list[int], list[int]]:
     """Numbers of the segments that count, oldest first, and of those that should, and are missing.
 
-    `headers`: of each segment, None where it cannot be read. `first_live`: the oldest that is not cut. Behind a missing
-    one the chain goes on with the next older: numbers above it are of segments that were given up.
+    `headers`: of each segment, None where it cannot be read. `first_live`: the oldest that is not cut. `begun`: see
+    `beheaded`. Behind a missing one the chain goes on with the next older: numbers above it are of segments that were
+    given up.
     """
     chain: list[int] = []
     missing: list[int] = []
-    wanted = max((number for number, header in headers.items() if header is not None), default=0)
+    wanted = max((number for number, header in headers.items() if header is not None or number in begun), default=0)
     if not wanted:
         wanted = max(headers, default=0)
     while wanted >= first_live:

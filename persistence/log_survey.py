@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .chain import chain_of, judge, limits_of, number_of
+from .chain import beheaded, chain_of, judge, limits_of, number_of
 from .errors import LineDamaged
 from .log import SCRATCH_NAMES, SEGMENT_NAME
 from .record import decode_record
@@ -80,7 +80,9 @@ class LogSurvey:
         """
         self._list(1 if first_live is None else first_live)
         headers = {number: self._header(number) for number in self.numbers}
-        chain, missing = chain_of(headers, first_live or 1)
+        begun = beheaded(headers, lambda number: self._scan(number, _NO_LIMIT).synced_bytes)
+        self.size_bytes = 0
+        chain, missing = chain_of(headers, first_live or 1, begun)
         if first_live is None:
             chain = [number for number in chain if number > max(missing, default=0)]
         else:

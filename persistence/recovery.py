@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from .chain import Found, chain_of, is_proven, judge, limits_of, number_of
+from .chain import Found, beheaded, chain_of, is_proven, judge, limits_of, number_of
 from .errors import LineDamaged, LogCorrupt
 from .header import SegmentRef
 from .keeping import Aside
@@ -153,7 +153,8 @@ class LogRecovery:
         """The segments that count, oldest first, and up to where each."""
         by_number = {number_of(scan.path): scan for scan in scans}
         headers = {number: scan.header for number, scan in by_number.items()}
-        numbers, missing = chain_of(headers, first_live)
+        begun = beheaded(headers, lambda number: _synced_bytes(by_number[number]))
+        numbers, missing = chain_of(headers, first_live, begun)
         self._damage += [(number, Damage(self._log.path(number), 0, None)) for number in missing]
         sizes = {number: scan.size for number, scan in by_number.items()}
         return [by_number[number] for number in numbers], limits_of(numbers, headers, sizes)
@@ -284,3 +285,11 @@ class LogRecovery:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _synced_bytes(scan: SegmentScan) -> int:
+    """What the lines of a segment say of how far it was synced."""
+    trial = SegmentScan(scan.path, number_of(scan.path), scan.data)
+    for _ in trial.steps(trial.size):
+        pass
+    return trial.synced_bytes

@@ -9,11 +9,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "session_actor"))
-
-from session_model import Model
+if TYPE_CHECKING or __package__:
+    from ..session_actor.session_model import Model
+else:  # run as part of a script
+    sys.path.insert(0, str(Path(__file__).parents[1] / "session_actor"))
+    from session_model import Model
 
 from session_actor import Session, SessionDeleted, SessionNotFound, SessionService
 
@@ -26,8 +28,9 @@ Operation = tuple[Any, ...]
 class Conversation:
     """One session as it must be: what is acknowledged, and which operation comes next."""
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, old_enough: int = OLD_ENOUGH) -> None:
         self.seed = seed
+        self.old_enough = old_enough
         self.done = 0
         self.model: Model | None = None
         """None: there is no such session."""
@@ -55,7 +58,7 @@ class Conversation:
                 operation = ("fork", at, f"fork {self.done}", f"{self.done}")
             case "prune":
                 operation = ("prune",)
-            case "delete" if self.done > OLD_ENOUGH:
+            case "delete" if self.done > self.old_enough:
                 operation = ("delete",)
         return operation
 
@@ -77,13 +80,18 @@ class Conversation:
 
     def following(self) -> Conversation:
         """The same with its next operation done."""
-        other = Conversation(self.seed)
+        other = self.copy()
+        other.apply()
+        return other
+
+    def copy(self) -> Conversation:
+        """The same once more, to go on by itself."""
+        other = Conversation(self.seed, self.old_enough)
         other.done = self.done
         if self.model is not None:
             other.model = Model()
             for name, value in vars(self.model).items():
                 setattr(other.model, name, value.copy() if isinstance(value, dict) else value)
-        other.apply()
         return other
 
 

@@ -9,14 +9,17 @@ import pytest
 from ..simulation.crashes import check, lead
 from ..simulation.loop import simulated
 from .test_machine import ways
+from .verified import damage_on
 
 STATES = 100_000
+"""None of them as another of the same life."""
 PARTS = 20
 A_LIFE = 1000
+STEPS = 15
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_loss_of_power_loses_what_was_synced_or_leaves_a_store_that_does_not_open(faults, part):
+def test_no_loss_of_power_loses_what_was_synced_or_leaves_a_store_that_does_not_open(faults, tmp_path, part):
     left = faults.count(STATES // PARTS)
     while left > 0:
         number = faults.number()
@@ -24,9 +27,10 @@ def test_no_loss_of_power_loses_what_was_synced_or_leaves_a_store_that_does_not_
         with simulated(number) as (loop, _):
             chosen = ways(rng, faults=False, crashes=False)
             try:
-                model, crashes = lead(loop, rng, 15, min(left, A_LIFE), chosen)
-                check(loop, crashes, model, chosen)
+                model, states = lead(loop, rng, STEPS, min(left, A_LIFE), chosen)
+                check(loop, states, model, chosen)
+                assert damage_on(states[-1].image, tmp_path / str(left)) == []  # after a store was opened on it
             except BaseException as error:
                 error.add_note(f"life {number}")
                 raise
-        left -= len(crashes)
+        left -= len(states)

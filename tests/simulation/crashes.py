@@ -3,43 +3,60 @@
 from __future__ import annotations
 
 from random import Random
+from typing import NamedTuple
 
 from session_actor.persistence import FileStore
 
 from .disk import SimDisk
 from .image import Image
-from .life import ROOT, Crash, Life, Ways, shown
+from .life import ROOT, Life, Ways, shown
 from .loop import SimLoop
 from .model import Model, State, state_of
 
+PER_CALL = 3
+"""Crashes that are tried before each call that changes something."""
 
-def lead(loop: SimLoop, rng: Random, steps: int, limit: int, ways: Ways) -> tuple[Model, list[Crash]]:
-    """Lead a life, and return its model and up to `limit` states that a loss of power at any moment may leave."""
+
+class Bounds(NamedTuple):
+    """How many entries a state must hold at least and may hold at most."""
+
+    least: int
+    most: int
+
+
+class Left(NamedTuple):
+    """One state of the disk that a loss of power may leave: the same at one moment, or at several."""
+
+    image: Image
+    moments: list[Bounds]
+
+
+def lead(loop: SimLoop, rng: Random, steps: int, limit: int, ways: Ways) -> tuple[Model, list[Left]]:
+    """Lead a life, and return its model and up to `limit` states, each another, that a loss of power may leave."""
     life = Life(rng, ways)
-    crashes: list[Crash] = []
+    lefts: dict[tuple[tuple[str, bytes], ...], Left] = {}
 
     def watch(_: str) -> None:
         life.note_acknowledged()
-        for _ in range(5):
-            if len(crashes) < limit:
-                crashes.append(Crash(life.image.crash(rng), life.model.synced, len(life.model.entries)))
+        for _ in range(PER_CALL):
+            image = life.image.crash(rng)
+            content = tuple((path, bytes(inode.data)) for path, inode in image.files().items())
+            if content in lefts or len(lefts) < limit:
+                left = lefts.setdefault(content, Left(image, []))
+                left.moments.append(Bounds(life.model.synced, len(life.model.entries)))
 
     life.watch = watch
     loop.run(life.live(steps))
-    return life.model, crashes
+    return life.model, list(lefts.values())
 
 
-def check(loop: SimLoop, crashes: list[Crash], model: Model, ways: Ways) -> None:
+def check(loop: SimLoop, lefts: list[Left], model: Model, ways: Ways) -> None:
     """A store opens on each state, and holds all that was acknowledged, and nothing else but what came next."""
-    known: dict[object, State] = {}
-    for crash in crashes:
-        content = tuple((path, bytes(inode.data)) for path, inode in crash.image.files().items())
-        if content not in known:
-            known[content] = loop.run(opened(crash.image, ways))
-        found = known[content]
-        told = f"{crash.least} of {crash.most} entries were acknowledged; it holds {shown(found)}"
-        kept = model.kept(found, crash.least, crash.most)
-        assert kept is not None, f"{told}; model: {shown(model.state(crash.most))}"
+    for left in lefts:
+        found = loop.run(opened(left.image, ways))
+        for least, most in dict.fromkeys(left.moments):
+            told = f"{least} of {most} entries were acknowledged; it holds {shown(found)}"
+            assert model.kept(found, least, most) is not None, f"{told}; model: {shown(model.state(most))}"
 
 
 async def opened(image: Image, ways: Ways) -> State:
@@ -47,7 +64,8 @@ async def opened(image: Image, ways: Ways) -> State:
     store = FileStore(
         ROOT, segment_bytes=ways.segment_bytes, journal_bytes=ways.journal_bytes, cut_at_close=0, disk=SimDisk(image)
     )
+    snapshots = any("/snapshots/" in path for path in image.files())
     await store.open()
-    found = await state_of(store)
+    found = await state_of(store, snapshots=snapshots)
     store._engine.let_go()
     return found

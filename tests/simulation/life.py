@@ -199,6 +199,10 @@ class Life:
         if self.ways.crashes:
             choices[self.plan_death] = 1.0
         (step,) = self.rng.choices(list(choices), list(choices.values()))
+        await self.do(step)
+
+    async def do(self, step: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """One step; when the process dies of it, the next one opens the store."""
         self.steps.append(step.__name__)
         try:
             await step()
