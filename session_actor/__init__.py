@@ -114,6 +114,7 @@ if TYPE_CHECKING:
     from .service_errors import SessionExists as SessionExists
     from .service_errors import SessionFenced as SessionFenced
     from .service_errors import SessionNotFound as SessionNotFound
+    from .service_errors import SessionNotQuarantined as SessionNotQuarantined
     from .service_errors import SessionQuarantined as SessionQuarantined
     from .stack import Stack as Stack
     from .tokens.estimate import estimate_tokens as estimate_tokens
@@ -150,7 +151,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ),
     ".service_errors": (
         "CloseTimeout", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted",
-        "SessionExists", "SessionFenced", "SessionNotFound", "SessionQuarantined",
+        "SessionExists", "SessionFenced", "SessionNotFound", "SessionNotQuarantined", "SessionQuarantined",
     ),
     ".tokens.estimate": ("estimate_tokens",),
     ".tokens.exact": ("CounterUnavailable", "exact_counter"),

@@ -127,7 +127,8 @@ class Session(Changes, Reads):
 
         Popped frames are unknown from then on (`FrameUnknown`). Files of the store that hold nothing else are removed:
         no line is rewritten, so a file goes when all its frames are given up. Stacks that were taken before keep their
-        frames. The session goes on meanwhile.
+        frames. The session goes on meanwhile. While the newest keys hold what was popped, pruning may free nothing: the
+        report tells how many frames that are (`held_by_keys`).
         `timeout_s`: how long loading the session may take [seconds]; None: no limit.
 
         Raises RecordsLost for a session that was salvaged with gaps, and changes nothing; NotDurable, StoreDegraded or

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from session_actor.persistence import LEVELS
 
-from .errors import InvalidArgument, LevelUnreachable
+from .errors import InvalidArgument
 from .plain import is_a, plain_str, shown
 
 if TYPE_CHECKING:
@@ -14,12 +14,10 @@ if TYPE_CHECKING:
 
 
 def check_level(level: object, what: str = "durability") -> Level:
-    """`level` itself as an exact str. Raises `InvalidArgument`, which calls it `what`, and `LevelUnreachable`."""
+    """`level` itself as an exact str. Raises `InvalidArgument`, which calls it `what`."""
     if type(level) is str and level in LEVELS:
         return level
-    if not is_a(level, str):
-        raise InvalidArgument(what, f"must be one of {', '.join(LEVELS)}, got {shown(level)}")
-    word = plain_str(level)
+    word = plain_str(level) if is_a(level, str) else None
     if word not in LEVELS:
-        raise LevelUnreachable(word, LEVELS)
+        raise InvalidArgument(what, f"must be one of {', '.join(LEVELS)}, got {shown(level)}")
     return word

@@ -43,6 +43,7 @@ from .service_errors import (
     SessionDeleted,
     SessionFenced,
     SessionNotFound,
+    SessionNotQuarantined,
     SessionQuarantined,
 )
 from .session import Flush, Passivate, SessionServer
@@ -289,9 +290,9 @@ class Population:
         return tuple(cast("tuple[str, int]", child_id)[0] for child_id in self.supervisor.quarantined())
 
     def release(self, cell: Cell) -> None:
-        """Start a quarantined session again. Raises SessionNotFound when it is not in quarantine."""
+        """Start a quarantined session again. Raises SessionNotQuarantined."""
         if cell.child_id not in self.supervisor.quarantined():
-            raise SessionNotFound(cell.id)
+            raise SessionNotQuarantined(cell.id)
         self.supervisor.release(cell.child_id)
 
     async def evict(self, cell: Cell) -> None:

@@ -11,7 +11,7 @@ from session_actor.supervisors import Call, SupervisorError
 
 from .errors import RecordsLost, StoreError, translate
 from .history import Held, tips_of
-from .runs import merged, without
+from .runs import count, merged, without
 from .service_errors import SessionDeleted
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class PruneReport(msgspec.Struct, frozen=True):
     """Files of the store that are gone."""
     size_bytes: int = 0
     """Bytes that they took."""
+    held_by_keys: int = 0
+    """Frames that are still there only because one of the last 1,024 keys is answered with a frame on top of them."""
 
 
 class Save(msgspec.Struct, Call[int], frozen=True, gc=False):
@@ -41,10 +43,10 @@ class Prune(msgspec.Struct, Call[int], frozen=True):
     held: Held
 
 
-async def hold(state: State) -> Held:
-    """What the head, the branches, the checkpoints and the known keys hold; what is cold is read off the loop."""
+async def hold(state: State, *, keys: bool = True) -> Held:
+    """What the head, the branches, the checkpoints and `keys` hold; what is cold is read off the loop."""
     held, table = Held(), state.table
-    for needed in held.add(table, tips_of(state, keys=True)):
+    for needed in held.add(table, tips_of(state, keys=keys)):
         await table.load(needed)
     return held
 
@@ -81,6 +83,7 @@ async def _prune(cell: Cell, timeout_s: float | None, *, forced: bool) -> PruneR
             raise RecordsLost(cell.id)
         return PruneReport()
     held = await hold(state)
+    by_keys = count(without(held.runs, (await hold(state, keys=False)).runs)) if forced else 0
     frames = 0
     if forced or unheld(state, held):
         await _save(cell)  # the store keeps two snapshots, and drops what lies before both
@@ -91,7 +94,7 @@ async def _prune(cell: Cell, timeout_s: float | None, *, forced: bool) -> PruneR
     if not gone and not forced:
         return PruneReport()
     dropped = await cell.store.prune(cell.held_lease(), gone)
-    return PruneReport(frames, dropped.files, dropped.size_bytes)
+    return PruneReport(frames, dropped.files, dropped.size_bytes, by_keys)
 
 
 async def _save(cell: Cell) -> None:

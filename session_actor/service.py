@@ -324,7 +324,7 @@ class SessionService:
     def release(self, session_id: str) -> None:
         """Lift the quarantine of a session: it is started again, and its next crashes count from zero.
 
-        Raises SessionNotFound when it is not quarantined.
+        Raises SessionNotQuarantined.
         """
         self._people().release(self._cell(session_id))
 

@@ -19,6 +19,18 @@ class SessionNotFound(Refused):
         self.session = session
 
 
+class SessionNotQuarantined(Refused):
+    """The session was to be released, and is not in quarantine."""
+
+    def __init__(self, session: str) -> None:
+        """`session`: the id."""
+        super().__init__(
+            f"session {session!r} is not quarantined, so there is nothing to release: service.health().quarantined "
+            "lists those that are"
+        )
+        self.session = session
+
+
 class SessionExists(Refused):
     """A new session was to be made, and its id is taken."""
 

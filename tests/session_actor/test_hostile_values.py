@@ -13,7 +13,7 @@ from session_actor import MemoryStore, SessionService, commands
 from session_actor.blocks import CallRef, Image, Native, Text, ToolCall, ToolResult
 from session_actor.commands import AddAssistant, AddToolResult, Checkpoint, Command, Fork, Goto, Pop, Push
 from session_actor.decide import decide
-from session_actor.errors import InvalidArgument, LevelUnreachable, Refused
+from session_actor.errors import InvalidArgument, Refused
 from session_actor.frames import Frame, Tool, Turn, Usage
 from session_actor.keys import Repeat
 from session_actor.plain import is_a, items_of, plain_str, shown
@@ -256,7 +256,7 @@ async def test_a_level_that_is_none_is_refused_and_the_session_answers_on(level)
     async with SessionService.open(MemoryStore()) as service:
         session = await service.session("user-42", create=True)
         for sent in (session.push("", durability=level), session.flush(level)):
-            with pytest.raises(LevelUnreachable):
+            with pytest.raises(InvalidArgument, match="async, written, synced"):
                 await sent
         await asyncio.sleep(0)
         assert (await session.push("a", "b", durability="async")).id == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from session_actor import InvalidArgument, LevelUnreachable, NotAStore, SessionService, StoreError, StoreUnusable
+from session_actor import InvalidArgument, NotAStore, SessionService, StoreError, StoreUnusable
 
 
 def test_an_empty_path_is_refused():
@@ -41,8 +41,8 @@ async def test_a_service_that_could_not_open_opens_once_the_way_is_free(tmp_path
 async def test_a_level_that_is_none_is_refused_with_those_that_are(tmp_path):
     async with SessionService.open(tmp_path / "store") as service:
         session = await service.session("user-42", create=True)
-        with pytest.raises(LevelUnreachable, match="async, written, synced"):
-            await session.add_user("hello", durability="fsync")
+        with pytest.raises(InvalidArgument, match="durability must be one of async, written, synced, got 'disk'"):
+            await session.add_user("hello", durability="disk")
 
 
 async def test_a_directory_of_somebody_else_s_is_refused_and_left_as_it_is(tmp_path):

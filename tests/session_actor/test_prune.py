@@ -305,3 +305,16 @@ async def test_files_of_frames_that_were_given_up_in_the_log_are_dropped_when_th
         await rested(service, session)
         assert popped() < 20
         assert [frame.user_input for frame in await session.stack()] == ["kept", "on"]
+
+
+async def test_the_report_tells_how_many_frames_only_keys_hold(store):
+    async with SessionService.open(store) as service:
+        session = await service.session("user-42", create=True)
+        for number in range(10):
+            await session.push(f"q{number}", "", key=f"k{number}")
+        await session.pop(4)
+        report = await session.prune()
+        assert (report.frames, report.held_by_keys) == (0, 4)
+        assert (await session.get(10)).user_input == "q9"
+        await session.checkpoint("here", 8)
+        assert (await session.prune()).held_by_keys == 2

@@ -22,6 +22,7 @@ from session_actor.service_errors import (
     SessionDeleted,
     SessionExists,
     SessionNotFound,
+    SessionNotQuarantined,
 )
 
 from .conftest import reopened, seen
@@ -277,3 +278,10 @@ async def test_nothing_of_a_conversation_is_in_a_repr(session):
     frame = await session.push("the secret word", "another secret", assumptions=["secret"])
     shown = repr([frame, session, await session.stack(), session.recovery, session.on("main")])
     assert "secret" not in shown
+
+
+async def test_a_session_that_is_not_quarantined_cannot_be_released(service):
+    await service.session("a", create=True)
+    for name in ("a", "nobody"):
+        with pytest.raises(SessionNotQuarantined, match=f"'{name}' is not quarantined"):
+            service.release(name)

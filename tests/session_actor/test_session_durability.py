@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from session_actor import MemoryStore, SessionService
-from session_actor.errors import HeadMoved, KeyConflict, LevelUnreachable
+from session_actor.errors import HeadMoved, InvalidArgument, KeyConflict, LevelUnreachable
 from session_actor.service_errors import SessionCrashed
 
 from .conftest import Poison, reopened
@@ -90,7 +90,7 @@ async def test_a_service_whose_default_the_store_cannot_promise_does_not_start()
 
 
 async def test_an_unknown_level_is_refused_and_the_session_lives(session):
-    with pytest.raises(LevelUnreachable):
+    with pytest.raises(InvalidArgument):
         await session.push("a", "b", durability="fast")
     assert len(await session.stack()) == 0
     assert (await session.push("a", "b")).id == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from session_actor import MemoryStore, SessionService
-from session_actor.errors import CallTimeout, LevelUnreachable
+from session_actor.errors import CallTimeout, InvalidArgument, LevelUnreachable
 from session_actor.service_errors import SessionBusy, SessionDeleted, SessionExists, SessionNotFound
 
 from .test_passivation import until
@@ -23,7 +23,7 @@ async def test_a_flush_at_a_level_that_does_not_exist_holds_no_later_reply(folde
     async with SessionService.open(folder) as service:
         session = await service.session("a", create=True)
         await session.push("1", "")
-        with pytest.raises(LevelUnreachable):
+        with pytest.raises(InvalidArgument):
             await session.flush("bogus")
         assert (await session.push("2", "", durability="synced")).id == 2
 
