@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 
     from .mending import Salvage
-    from .salvaging import Salvaged
+    from .salvaging import Salvaged, Salvager
     from .storage import Disk
     from .store import Archive, Recovery, RecoveryReport
 
@@ -139,9 +139,7 @@ class FileStore(RecordStore):
         try:
             self._recovered = await engine.open(self._lock_timeout_s, allow_network_fs=self._allow_network_fs)
             if self._recovery != "strict" and self._recovered.damage:
-                from .salvaging import Salvager
-
-                self._salvaged = await Salvager(self._disk, engine, self._recovery).whole_log(self._recovered)
+                self._salvaged = await self._salvager(engine, self._recovery).whole_log(self._recovered)
         except BaseException:
             engine.let_go()
             raise
@@ -224,11 +222,10 @@ class FileStore(RecordStore):
 
     def _check_damage(self, log: SessionLog) -> None:
         """Raises the damage of the log that concerns, or may concern, a session."""
-        unowned = self._recovered.unowned_damage
-        if log.damage is not None:
-            raise log.damage
-        if unowned is not None and log not in self._recovered.proven_whole:
-            raise unowned
+        whole = log in self._recovered.proven_whole
+        damage = log.damage or (None if whole else self._recovered.unowned_damage)
+        if damage is not None:
+            raise damage
 
     async def load(self, lease: Lease, *, before: int | None = None, snapshots: bool = True) -> LoadedSession:
         """See `Store.load`."""
@@ -246,23 +243,24 @@ class FileStore(RecordStore):
         return with_losses(loaded, self._salvaged.pop(log.session, None))
 
     async def salvage(self, lease: Lease, salvage: Salvage) -> RecoveryReport:
-        """Keep what can be kept of a session, which the caller knows to be damaged; its originals go to aside/.
+        """Keep what can be kept of a damaged session, by a new birth; originals go to aside/. Cancelled, it goes on.
 
-        The lease stays valid, though the session has a new birth. Raises `Fenced`, `NotDurable`, OSError, and
-        `StoreCorrupt` when nothing can be kept; then nothing has changed. Once started it completes, even if the caller
-        is cancelled.
+        The lease stays valid. Raises `Fenced`, `NotDurable`, OSError; `StoreCorrupt`: nothing was kept, nor changed.
         """
         if lease.session not in self._salvaged:  # with the whole log, when it was opened
             await asyncio.shield(self._keep(self._salvage(lease, salvage)))
         return (await self.load(lease, snapshots=False)).report
 
-    async def _salvage(self, lease: Lease, salvage: Salvage) -> SessionLog:
+    def _salvager(self, engine: Engine, salvage: Salvage) -> Salvager:
         from .salvaging import Salvager
 
+        return Salvager(self._disk, engine, salvage)
+
+    async def _salvage(self, lease: Lease, salvage: Salvage) -> SessionLog:
         engine = self._opened()
         await self._flush(engine, "written", engine.backlog.appended_position)
         log = self._held(lease)
-        salvaged = await Salvager(self._disk, engine, salvage).session(log)
+        salvaged = await self._salvager(engine, salvage).session(log)
         if salvaged is None:
             raise StoreCorrupt(self._root, f"nothing of session {log.session!r} can be kept by salvage {salvage!r}")
         holder, log.lease = log.lease, None

@@ -274,7 +274,7 @@ class Store(Protocol):
         is not 1 in a session that was pruned.
 
         Raises `Fenced`; `StoreCorrupt` when the session's own records are damaged, or when it was pruned and no
-        snapshot can be used.
+        snapshot can be used. Cancelling gives up the wait.
         """
         ...
 
