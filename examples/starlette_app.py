@@ -21,16 +21,30 @@ from starlette.responses import JSONResponse, PlainTextResponse, StreamingRespon
 from starlette.routing import Route
 
 from session_actor import (
+    BranchAttached,
+    CallAlreadyAnswered,
+    CallAmbiguous,
+    CallUnknown,
+    EmptyStack,
+    FrameUnknown,
     HeadMoved,
     InvalidArgument,
     KeyConflict,
+    LevelUnreachable,
+    NameTaken,
+    NameUnknown,
+    RecordsLost,
+    RecordTooLarge,
     SessionActorError,
     SessionBusy,
     SessionDeleted,
     SessionEnded,
+    SessionExists,
     SessionNotFound,
+    SessionNotQuarantined,
     SessionService,
     UnusableId,
+    ValueNotStorable,
 )
 
 if TYPE_CHECKING:
@@ -49,11 +63,25 @@ WAIT_S = 30.0  # how long a question waits for the answer to the one before it
 STATUS: dict[type[SessionActorError], int] = {
     UnusableId: 400,
     InvalidArgument: 400,
+    ValueNotStorable: 400,
+    LevelUnreachable: 400,
     SessionNotFound: 404,
+    FrameUnknown: 404,
+    NameUnknown: 404,
+    CallUnknown: 404,
     SessionBusy: 409,
+    SessionExists: 409,
+    SessionNotQuarantined: 409,
     HeadMoved: 409,
+    NameTaken: 409,
+    BranchAttached: 409,
+    EmptyStack: 409,
+    CallAmbiguous: 409,
+    CallAlreadyAnswered: 409,
+    RecordsLost: 409,
     SessionEnded: 410,
     SessionDeleted: 410,
+    RecordTooLarge: 413,
     KeyConflict: 422,
 }
 """Every other error is a 503: nothing was changed, or the key makes a retry safe."""

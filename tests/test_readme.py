@@ -163,6 +163,28 @@ def test_the_values_in_the_table_have_the_fields_that_it_names():
         assert untold == set() or "…" in fields, names
 
 
+def test_every_method_is_in_the_table():
+    table = README.split("### All methods")[1].split("\n###")[0]
+    for owner in (session_actor.Session, SessionService):
+        told = {
+            name
+            for row in re.findall(rf"^\| `{owner.__name__}`(.*)", table, re.MULTILINE)
+            for name in re.findall(r"`(\w+)`", row)
+        }
+        assert told == {name for name in dir(owner) if not name.startswith("_")}
+
+
+def test_every_error_of_the_library_is_in_the_table():
+    table = README.split("### Errors and retries")[1].split("\n### ")[0]
+    named = [
+        getattr(session_actor, name) for name in re.findall(r"`([A-Z]\w+)`", table) if hasattr(session_actor, name)
+    ]
+    errors = [getattr(session_actor, name) for name in session_actor.__all__]
+    errors = [kind for kind in errors if isinstance(kind, type) and issubclass(kind, session_actor.SessionActorError)]
+    roots = {"SessionActorError", "StoreError", "ActorError"}
+    assert [kind for kind in errors if kind.__name__ not in roots and not issubclass(kind, tuple(named))] == []
+
+
 def test_the_errors_in_the_table_are_errors_of_the_library():
     table = README.split("### Errors and retries")[1].split("\n### ")[0]
     rows = re.findall(r"^\| (`[A-Z].*?) \|", table, re.MULTILINE)
