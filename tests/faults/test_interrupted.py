@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from .tracing import trace, why_not_traced
+from .verified import damage_in
 
 HERE = Path(__file__).parent
 CALLS = ("openat", "write", "pwrite64", "read", "pread64", "fdatasync", "ftruncate", "fallocate")
@@ -34,3 +35,4 @@ def work_interrupted(folder: Path, calls: str) -> None:
         strace.wait(60)
     assert child.returncode == 0, complaint.decode()
     assert json.loads(told.splitlines()[-1]) == [True, ["a"]]
+    assert damage_in(folder) == []

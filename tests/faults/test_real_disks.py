@@ -19,6 +19,7 @@ from session_actor import FileStore, NotDurable, SessionActorError, SessionServi
 from session_actor.persistence import PersistenceError
 
 from .mounts import ext4, fill, make_ext4, need_mounts, run, tmpfs, write_single_pages
+from .verified import damage_in
 
 MB = 1 << 20
 SEGMENT_BYTES = 128 * 1024
@@ -80,12 +81,14 @@ class Load:
 
 
 async def found_in(folder: Path) -> dict[str, list[str]]:
-    """What another process finds."""
+    """What another process finds; afterwards `verify` finds no damage."""
     async with SessionService.open(folder) as service:
-        return {
+        found = {
             info.id: [frame.user_input for frame in await (await service.session(info.id)).stack()]
             async for info in service.sessions()
         }
+    assert damage_in(folder) == []
+    return found
 
 
 def check(load: Load, found: dict[str, list[str]]) -> None:
