@@ -52,14 +52,14 @@ def check_store_there(layout: Layout) -> None:
 
 
 def _is_store(disk: Disk, layout: Layout, names: list[str]) -> bool:
-    """By its FORMAT; without: by holding nothing that is not a store's, or records, whatever lies beside them."""
+    """By its FORMAT; without: by holding nothing that is not a store's, or what only a store holds, with anything else."""
     if "FORMAT" in names:
         return True
     found = set(names) - _HARMLESS
     inside = [(name, _INSIDE[name].fullmatch(each)) for name in _INSIDE for each in _list(disk, layout, name)]
     if found and found <= _STORES and all(fits for _, fits in inside):
         return True
-    return {"log", "journals"} <= {name for name, fits in inside if fits}
+    return {"LOCK", "catalog.db"} <= found or {"log", "journals"} <= {name for name, fits in inside if fits}
 
 
 def _list(disk: Disk, layout: Layout, folder: str) -> list[str]:
