@@ -52,7 +52,7 @@ def check_store_there(layout: Layout) -> None:
 
 
 def _is_store(disk: Disk, layout: Layout, names: list[str]) -> bool:
-    """By its FORMAT; without: by holding nothing that is not a store's, or what only a store holds, with anything else."""
+    """By its FORMAT; without: by holding nothing that is not a store's, or what only a store holds, whatever else."""
     if "FORMAT" in names:
         return True
     found = set(names) - _HARMLESS
