@@ -11,9 +11,11 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from .beyond import beyond
 from .catalog import CatalogRow
 from .gap import Link
 from .header import RecordRef
+from .journal import Part
 from .journal_check import Expected, expected_files
 from .journal_copy import JournalCopy
 from .journal_walk import Bad, Good, Walk
@@ -26,6 +28,7 @@ from .snapshot_copy import SnapshotCopy
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from .beyond import Beyond
     from .catalog import Catalog
     from .catalog_files import FileRow
     from .layout import Layout
@@ -106,11 +109,13 @@ class SessionCopy:
         copied = self._copy(base)
         if base.seq:
             snapshot = None if copied is None else self._snapshots.newest(base.seq, copied.row.seq, copied.gaps)
-            if snapshot is None:
+            if snapshot is not None:
+                self._kept_at += self._snapshots.copy(self._aside, self._birth, snapshot)
+            else:
+                if self._mender.ended:  # an earlier state would have what was popped and pruned since
+                    self._salvage = "readable"
                 self._pruned = base.seq
                 copied = self._copy(RecordRef())
-            else:
-                self._kept_at += self._snapshots.copy(self._aside, self._birth, snapshot)
         if copied is None:
             return None
         return copied._replace(kept_at=[*self._kept_at, *self._snapshots.keep(self._aside)])
@@ -121,7 +126,8 @@ class SessionCopy:
         mender = self._mender = Mender(self._salvage, Link(base.seq, base.sum))
         self._sealed, self._kept_at = [], []
         files = [] if source.row is None else expected_files(self._catalog, source.row)
-        number = self._next_number()
+        behind = self._beyond(files[-1]) if files else []
+        number = max([self._next_number(), *(one.number + 1 for one in behind)])
         copy: JournalCopy | None = None
         losses = 0, 0, 0
         for place, file in enumerate(files):
@@ -132,6 +138,7 @@ class SessionCopy:
                 self._keep(f"{self._folder}/{file.path}")
         if copy is None:
             copy = self._new_file(number)
+        self._copy_beyond(copy, behind)
         self._copy_log(copy)
         self._disk.sync_dir(copy.path.rpartition("/")[0])
         self._disk.sync_dir(self._folder)
@@ -171,7 +178,7 @@ class SessionCopy:
         walk = Walk(self._disk, f"{self._folder}/{file.path}")
         if file.first_seq is not None and mender.link.seq != file.first_seq - 1 <= base.seq:
             mender.link = _before(walk, file)  # files between were pruned
-        elif base.seq and mender.link.seq < base.seq:
+        elif mender.link.seq < base.seq and (file.first_seq is None or file.first_seq > base.seq):
             mender.link = Link(base.seq, base.sum)
         copy = self._new_file(number)
         pruned = self._pruned if file.first_seq is None else file.first_seq - 1
@@ -187,6 +194,23 @@ class SessionCopy:
             self._sealed.append(copy.seal())
             copy.close()
         return copy
+
+    def _beyond(self, newest: Expected) -> list[Beyond]:
+        """What follows the newest file's valid part, and the log does not have: the catalog is older."""
+        source = self._source
+        part = Part(newest.number, newest.bytes, newest.bytes, None, newest.last_seq, newest.sum, newest.crc)
+        found = beyond(self._disk, self._folder, part, (source.session, source.birth))
+        logged = [record.seq for record, _ in source.logged()] if found else []
+        left_by_a_cut = found and logged[:1] == [newest.last_seq + 1] and found[-1].last.seq <= logged[-1]
+        return [] if left_by_a_cut else found
+
+    def _copy_beyond(self, copy: JournalCopy, found: list[Beyond]) -> None:
+        for one in found:
+            walk = Walk(self._disk, f"{self._folder}/{journal_path(self._source.session, one.number)}")
+            self._keep(walk.path)
+            for item in walk.items(one.end):
+                if isinstance(item, Good) and item.record.seq > self._mender.link.seq:
+                    self._write(copy, self._mender.take(item.record, item.line))
 
     def _is_ours(self, walk: Walk, file: Expected) -> bool:
         """Whether the file is this session's, by its header; without one, by its first or its last record."""

@@ -30,23 +30,21 @@ class SnapshotCopy:
         self._unusable = unusable
 
     def newest(self, first: int, last: int, gaps: Iterable[tuple[int, int]]) -> tuple[Slot, Snapshot] | None:
-        """The newest good snapshot after one of the records `first` to `last`, none of them in a gap.
+        """The newest good snapshot after one of the records `first` to `last`, all of them before the first gap.
 
-        One that was taken before the first gap is preferred: what it says of frames is all still true.
+        One that was taken later names frames whose records are lost.
         """
-        lost = sorted(gaps)
-        found: list[tuple[bool, int, Slot, Snapshot]] = []
+        first_lost = min((low for low, _ in gaps), default=last + 1)
+        found: list[tuple[int, Slot, Snapshot]] = []
         for slot in look(self._disk, self._folder, self._session, self._birth).good:
-            if not first <= slot.seq <= last or any(low <= slot.seq <= high for low, high in lost):
-                continue
-            if slot in self._unusable:
+            if not first <= slot.seq <= last or slot.seq >= first_lost or slot in self._unusable:
                 continue
             try:
                 snapshot = read_slot(self._disk, slot, self._session, self._birth)
             except LineDamaged:
                 continue
-            found.append((not lost or slot.seq < lost[0][0], slot.seq, slot, snapshot))
-        return max(found)[2:] if found else None
+            found.append((slot.seq, slot, snapshot))
+        return max(found)[1:] if found else None
 
     def keep(self, aside: Aside) -> list[str]:
         """Keep the old birth's snapshots, and what cannot be read, before they are removed; returns where."""

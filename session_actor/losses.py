@@ -8,6 +8,7 @@ can be, by fixed rules, so that every replay of the same records gives the same 
 - a frame that moved a branch which is not known makes that branch
 - a pop goes down to where it went; to nothing that is known: it is passed over
 - of a copied history the names are kept whose frames are there
+- what was pruned is not held, whatever holds it now: a branch goes down to where it was not, a checkpoint goes
 - any other record that does not fit is passed over
 """
 
@@ -19,8 +20,9 @@ import msgspec
 
 from .apply import apply
 from .errors import ReplayError
-from .events import CopiedFrame, Gap, HistoryCopied, HistorySealed, Popped, Pushed
+from .events import CopiedFrame, Gap, HistoryCopied, HistorySealed, Popped, Pruned, Pushed
 from .names import MAIN, free_name
+from .runs import contains, merged
 
 if TYPE_CHECKING:
     from .events import AnyEvent
@@ -115,6 +117,8 @@ def _fitting(state: State, losses: Losses, event: AnyEvent) -> list[AnyEvent]:
         return _kept_copies(state, losses, event)
     if type(event) is HistorySealed:
         return [_kept_seal(state, event)]
+    if type(event) is Pruned:
+        return [_kept_pruning(state, losses, event)]
     return []
 
 
@@ -152,6 +156,24 @@ def _kept_pop(state: State, event: Popped) -> list[AnyEvent]:
             return []
         at, count = frame.parent, count + 1
     return [msgspec.structs.replace(event, head=start, n=count)] if at == event.to and count else []
+
+
+def _kept_pruning(state: State, losses: Losses, event: Pruned) -> Pruned:
+    """Let go of what was pruned: the record by which it was popped, or its name deleted, is lost."""
+    last = state.next_id - 1
+    dropped = merged((low, min(high, last)) for low, high in event.dropped if low <= last)
+
+    def kept(tip: int | None) -> int | None:
+        while tip is not None and contains(dropped, tip):
+            frame = state.table.get(tip)
+            tip = None if frame is None else frame.parent
+        return tip
+
+    state.head = kept(state.head)
+    state.branches = {name: kept(tip) for name, tip in state.branches.items()}
+    state.checkpoints = {name: tip for name, tip in state.checkpoints.items() if not contains(dropped, tip)}
+    losses.left = {name: tip for name, tip in losses.left.items() if name in state.checkpoints}
+    return msgspec.structs.replace(event, dropped=tuple(dropped))
 
 
 def _kept_copies(state: State, losses: Losses, event: HistoryCopied) -> list[AnyEvent]:

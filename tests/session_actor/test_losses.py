@@ -7,14 +7,14 @@ import random
 import pytest
 
 from session_actor.commands import Checkpoint as CheckpointCommand
-from session_actor.commands import Fork, Goto, Pop, Push
+from session_actor.commands import DeleteCheckpoint, Fork, Goto, Pop, Push
 from session_actor.errors import ReplayError
 from session_actor.events import Gap, decode_event
 from session_actor.losses import replay
 from session_actor.persistence import encode_record_data
 from session_actor.state import State
 
-from .live import Live, picture
+from .live import Live, picture, prune
 
 
 def told() -> Live:
@@ -172,6 +172,22 @@ def test_what_was_popped_does_not_come_back_though_its_push_is_lost():
 
 def live_head(live: Live) -> int | None:
     return live.state.branches["main"]
+
+
+@pytest.mark.parametrize("lost", ["pop", "delete"])
+def test_what_was_pruned_is_not_held_though_the_record_that_let_go_of_it_is_lost(lost):
+    live = Live()
+    for number in range(6):
+        live.do(Push(f"question {number}", "answer"))
+    live.do(CheckpointCommand("there", 5))
+    live.do(DeleteCheckpoint("there"))
+    live.do(Pop(3))
+    prune(live)
+    live.do(Push("back"))
+    state = without(live, 8, 8) if lost == "delete" else without(live, 9, 9)
+    assert [frame.id for frame in state.stack()] == [frame.id for frame in live.state.stack()]
+    assert (state.branches, state.checkpoints) == (live.state.branches, {})
+    assert [frame_id for frame_id in range(1, 8) if state.table.get(frame_id)] == [1, 2, 3, 7]
 
 
 def test_a_gap_that_overlaps_what_is_there_is_refused():

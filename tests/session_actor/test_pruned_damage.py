@@ -117,9 +117,29 @@ async def test_records_lost_as_well_are_lost_as_ever(folder, salvage):
     assert ([step.kind for step in repairs.steps], repairs.left) == (["journal"], [])
     assert check(folder).list == []
     async with reopened(folder) as session:
-        whys = [gap.why for gap in session.recovery.gaps]
-        assert whys == (["pruned", "missing"] if salvage == "readable" else ["pruned"])
+        assert [gap.why for gap in session.recovery.gaps] == ["pruned", "missing"]
         assert await inputs(session)
+
+
+@pytest.mark.parametrize("salvage", ["readable", "prefix"])
+@pytest.mark.parametrize("number", [0, 4, 9, 12])
+async def test_after_damage_below_the_snapshot_every_frame_can_be_read_and_none_is_back(folder, salvage, number):
+    """An earlier state would have what was popped and pruned since, so `prefix` keeps what is readable."""
+    text = b'"question 0 %d"' % number
+    (path,) = [path for path in (folder / "journals").glob("*/*.ndjson") if text in path.read_bytes()]
+    path.write_bytes(path.read_bytes().replace(text, b'"question X"'))
+    repairs = repair(folder, write=True, salvage=salvage)
+    assert ([step.kind for step in repairs.steps], repairs.left, check(folder).list) == (["journal"], [], [])
+    async with reopened(folder) as session:
+        found = await inputs(session)
+        assert found == EXPECTED[-len(found) :]
+        assert len(found) >= len(EXPECTED) - number - 1
+        for tip in (await session.checkpoints()).values():
+            assert (await session.get(tip)).user_input in EXPECTED
+        pushed = await session.push("and on", "")
+    async with reopened(folder) as session:
+        assert await inputs(session) == [*found, "and on"]
+        assert (await session.head()) == pushed.id
 
 
 async def test_snapshots_that_only_the_session_cannot_use_are_no_base_for_salvage_either(folder):
