@@ -5,7 +5,8 @@
 For the calls FIRST, FIRST + EVERY, FIRST + 2 * EVERY … of the operation: a copy of a prepared store is opened by a
 forked process, which stops before the operation; strace attaches to it and has it killed at the n-th call; then the
 store is opened anew, compared with what was acknowledged, worked with, checked, and opened once more. All jobs of the
-store's threads run in one thread here, so that the n-th call is the same at every run. Prints what was counted as JSON.
+store's threads run in one thread here, so that the n-th call is the same at every run, but in the operation whose name
+says so: there strace counts the calls of each thread. Prints what was counted as JSON.
 """
 
 from __future__ import annotations
@@ -59,8 +60,9 @@ class InlineDisk(OsDisk):
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[SessionService]:
-    store = FileStore(folder, segment_bytes=4_000, journal_bytes=3_000, sync_interval_s=1000, disk=InlineDisk())
+async def opened(folder: Path, *, threads: bool = False) -> AsyncIterator[SessionService]:
+    disk = OsDisk() if threads else InlineDisk()
+    store = FileStore(folder, segment_bytes=4_000, journal_bytes=3_000, sync_interval_s=1000, disk=disk)
     async with SessionService.open(store, durability="written", idle_timeout_s=None) as service:
         yield service
 
@@ -94,6 +96,11 @@ async def rotate_and_cut(service: SessionService, begin: Callable[[], None]) -> 
             await asyncio.sleep(0)
 
 
+async def rotate_and_cut_in_threads(service: SessionService, begin: Callable[[], None]) -> None:
+    """The same with the store's own threads: records are written while others are cut; no two runs are alike."""
+    await rotate_and_cut(service, begin)
+
+
 async def close_with_snapshots(service: SessionService, begin: Callable[[], None]) -> None:
     session = await service.session("a")
     begin()
@@ -114,7 +121,8 @@ async def delete(service: SessionService, begin: Callable[[], None]) -> None:
 
 
 ACTS: dict[str, Act] = {
-    act.__name__: act for act in (push, push_synced, rotate_and_cut, close_with_snapshots, prune, delete)
+    act.__name__: act
+    for act in (push, push_synced, rotate_and_cut, rotate_and_cut_in_threads, close_with_snapshots, prune, delete)
 }
 
 
@@ -177,7 +185,7 @@ def operate(folder: Path, operation: str, pipe: int) -> None:
     async def run() -> None:
         if operation == "create":
             stop()
-        async with opened(folder) as service:
+        async with opened(folder, threads=operation.endswith("threads")) as service:
             if operation == "create":
                 await service.session("a", create=True)
             else:

@@ -59,6 +59,13 @@ async def test_a_store_of_the_second_version_is_opened_read_and_goes_on(root):
     assert damage_in(root) == []
 
 
+async def read_all(root: Path, *, snapshots: bool) -> None:
+    """Open, and load every session."""
+    async with opened(FileStore(root, cut_at_close=0, **SIZES), working=False) as store:
+        for session in SESSIONS:
+            await sums(store, session, snapshots=snapshots)
+
+
 def newer(path: Path) -> None:
     """Give a file a version to come."""
     if path.suffix == ".db":
@@ -80,8 +87,6 @@ async def test_a_newer_version_of_any_file_of_a_store_is_refused_and_left_as_it_
         newer(path)
     before = {path: path.read_bytes() for path in paths}
     with pytest.raises(StoreVersionTooNew, match=r"version 99") as refusal:
-        async with opened(FileStore(root, cut_at_close=0, **SIZES), working=False) as store:
-            for session in SESSIONS:
-                await sums(store, session, snapshots=kind == "snapshots")
+        await read_all(root, snapshots=kind == "snapshots")
     assert any(str(path) in str(refusal.value) for path in paths)
     assert {path: path.read_bytes() for path in paths} == before
