@@ -23,6 +23,7 @@ import msgspec
 
 from .catalog_files import SCHEMA, CatalogFiles, check_fields, forget_birth, put
 from .errors import CatalogCorrupt, StoreClosed, StoreVersionTooNew
+from .header import SegmentRef
 from .names import id_bytes
 from .segment_file import NOT_REGULAR
 from .storage import OsDisk
@@ -59,6 +60,8 @@ _SCHEMA: Final = (
 _TABLES: Final = ("journals", "tombstones", "numbers")
 _COLUMNS: Final = "session, birth, created_us, journal, bytes, seq, sum, crc, row_sum"
 _FIRST_LIVE: Final = "first_live_segment"
+_END_SEGMENT: Final = "log_end_segment"
+_END_BYTES: Final = "log_end_bytes"
 _KINDS: Final = (bytes, str, -(1 << 60), 1, 0, 0, str, 0)
 _SEGMENTS_MAX: Final = 10**11
 _VALUE_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -157,13 +160,37 @@ class Catalog:
     def first_live_segment(self) -> int:
         """The oldest log segment that is not cut yet; 1 in a new catalog."""
         with self._reading() as connection:
-            query = "SELECT name, value, row_sum FROM numbers WHERE name = ?"
-            found = connection.execute(query, (_FIRST_LIVE,)).fetchone()
-            if found is None or found[2] != _row_sum(found[0], found[1]):
-                raise CatalogCorrupt(str(self._path), f"its {_FIRST_LIVE} is missing or fails its sum")
-            if type(found[1]) is not int or not 1 <= found[1] < _SEGMENTS_MAX:
-                raise CatalogCorrupt(str(self._path), f"its {_FIRST_LIVE} is no number of a segment")
-            return found[1]
+            found = self._number(connection, _FIRST_LIVE)
+        if found is None:
+            raise CatalogCorrupt(str(self._path), f"its {_FIRST_LIVE} is missing")
+        return found
+
+    def log_end(self) -> SegmentRef | None:
+        """How far the log was surely on the disk when that was last noted; None: nothing that counts was noted."""
+        with self._reading() as connection:
+            return self._log_end(connection)
+
+    def note_log_end(self, end: SegmentRef) -> None:
+        """Note how far the log is on the disk; what is already noted, or is more, stays."""
+        if _is_more(end, self.log_end()):
+            with self._writing() as connection:
+                _set_log_end(connection, end)
+
+    def _log_end(self, connection: sqlite3.Connection) -> SegmentRef | None:
+        segment, size = self._number(connection, _END_SEGMENT), self._number(connection, _END_BYTES)
+        first_live = self._number(connection, _FIRST_LIVE) or 1
+        return None if segment is None or size is None or segment < first_live else SegmentRef(segment, size)
+
+    def _number(self, connection: sqlite3.Connection, name: str) -> int | None:
+        query = "SELECT name, value, row_sum FROM numbers WHERE name = ?"
+        found = connection.execute(query, (name,)).fetchone()
+        if found is None:
+            return None
+        if found[2] != _row_sum(found[0], found[1]):
+            raise CatalogCorrupt(str(self._path), f"its {name} fails its sum")
+        if type(found[1]) is not int or not 1 <= found[1] < _SEGMENTS_MAX:
+            raise CatalogCorrupt(str(self._path), f"its {name} is a number that cannot be")
+        return found[1]
 
     def dead_births(self, session: str) -> frozenset[str]:
         """The births of `session` that were deleted."""
@@ -182,12 +209,13 @@ class Catalog:
         dead: Iterable[tuple[str, str]],
         first_live_segment: int,
         sealed: Iterable[FileRow] = (),
+        log_end: SegmentRef | None = None,
     ) -> None:
         """Record a cut in one transaction; it is on the disk when this returns.
 
         `rows`: the new state of each journal that grew. `dead`: (session, birth) of what was deleted: such a birth
         loses its rows and never gets one again. `first_live_segment`: the oldest segment that is still needed.
-        `sealed`: journal files that were sealed.
+        `sealed`: journal files that were sealed. `log_end`: see `note_log_end`.
         """
         with self._writing() as connection:
             for row in rows:
@@ -198,6 +226,8 @@ class Catalog:
             for session, birth in dead:
                 _bury(connection, id_bytes(session), birth)
             _set_number(connection, _FIRST_LIVE, first_live_segment)
+            if log_end is not None and _is_more(log_end, self._log_end(connection)):
+                _set_log_end(connection, log_end)
 
     def check(self) -> None:
         """Read everything once, which takes longer the more sessions there are.
@@ -213,6 +243,7 @@ class Catalog:
             for session, birth, total in connection.execute("SELECT session, birth, row_sum FROM tombstones"):
                 self._dead(session, birth, total)
         self.first_live_segment()
+        self.log_end()
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
@@ -350,6 +381,15 @@ def _set_number(connection: sqlite3.Connection, name: str, value: int) -> None:
         "INSERT OR REPLACE INTO numbers (name, value, row_sum) VALUES (?, ?, ?)",
         (name, value, _row_sum(name, value)),
     )
+
+
+def _set_log_end(connection: sqlite3.Connection, end: SegmentRef) -> None:
+    _set_number(connection, _END_SEGMENT, end.segment)
+    _set_number(connection, _END_BYTES, end.offset)
+
+
+def _is_more(end: SegmentRef, noted: SegmentRef | None) -> bool:
+    return noted is None or (end.segment, end.offset) > (noted.segment, noted.offset)
 
 
 def _row_sum(*fields: object) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .header import SegmentRef
 from .log import SEGMENT_NAME
 from .scan import Damage
 
@@ -38,19 +39,20 @@ def beheaded(headers: Mapping[int, SegmentHeader | None], synced_of: Callable[[i
 
 
 def chain_of(
-    headers: Mapping[int, SegmentHeader | None], first_live: int, begun: Collection[int] = ()
+    headers: Mapping[int, SegmentHeader | None], first_live: int, begun: Collection[int] = (), noted: int = 0
 ) -> tuple[list[int], list[int]]:
     """Numbers of the segments that count, oldest first, and of those that should, and are missing.
 
     `headers`: of each segment, None where it cannot be read. `first_live`: the oldest that is not cut. `begun`: see
     `beheaded`. Behind a missing one the chain goes on with the next older: numbers above it are of segments that were
-    given up.
+    given up. `noted`: one that was synced, and so must be among them; 0: none is known.
     """
     chain: list[int] = []
     missing: list[int] = []
     wanted = max((number for number, header in headers.items() if header is not None or number in begun), default=0)
     if not wanted:
         wanted = max(headers, default=0)
+    wanted = max(wanted, noted)
     while wanted >= first_live:
         if wanted in headers:
             chain.append(wanted)
@@ -58,6 +60,8 @@ def chain_of(
         else:
             missing.append(wanted)
             wanted = _older(wanted, headers)
+    if noted >= first_live and noted not in {*chain, *missing}:
+        missing.append(noted)
     return chain[::-1], missing
 
 
@@ -89,15 +93,23 @@ def is_proven(chain: Sequence[SegmentScan], index: int) -> bool:
     return any(later.synced_bytes > 0 for later in chain[index + 1 :])
 
 
-def judge(chain: Sequence[SegmentScan], limits: Sequence[int]) -> tuple[list[SegmentScan], Found]:
-    """The segments up to the torn end, and the damage before it. The scans are read up to their limits."""
+def judge(
+    chain: Sequence[SegmentScan], limits: Sequence[int], noted: SegmentRef | None = None
+) -> tuple[list[SegmentScan], Found]:
+    """The segments up to the torn end, and the damage before it. The scans are read up to their limits.
+
+    `noted`: up to where the log was surely synced; None: that is not known.
+    """
     all_damage: Found = []
+    noted = noted or SegmentRef(0, 0)
     for index, scan in enumerate(chain):
-        proven, number = is_proven(chain, index), number_of(scan.path)
-        damage = scan.judge(proven=proven)
+        number = number_of(scan.path)
+        proven = is_proven(chain, index) or number < noted.segment
+        synced = noted.offset if number == noted.segment else 0
+        damage = scan.judge(proven=proven, synced=synced)
         last = index == len(chain) - 1
-        if not last and scan.end < limits[index]:
-            if not proven:
+        if scan.end < synced or (not last and scan.end < limits[index]):
+            if not proven and scan.end >= synced:
                 all_damage += [(number, found) for found in damage]
                 return list(chain[: index + 1]), all_damage
             if not damage or damage[-1].offset < scan.end:

@@ -156,7 +156,8 @@ class Cutter:
         size, limit = 0, 0 if self._log.reserve.given_up else CUT_BYTES  # the reserve is room for one segment
         for segment in self._log.sealed:
             size += segment.end
-            if segment.damaged or segment.synced < segment.end or (segments and size > limit):
+            damaged = self._log.damaged is not None and segment.number >= self._log.damaged
+            if damaged or segment.synced < segment.end or (segments and size > limit):
                 break
             segments.append(segment)
         return segments
@@ -225,11 +226,11 @@ class Cutter:
     async def _commit(self, segments: list[Segment], grown: list[Grown], dead: list[SessionLog]) -> None:
         """Make the cut valid. The lock is released when the catalog has answered, even if nobody waits any more."""
         births = [(log.session, log.birth) for log in dead]
-        first_live = self._first_live_after(len(segments))
+        first_live, log_end = self._first_live_after(len(segments)), self._log.durable_end()
 
         def job() -> None:
             sealed = (row for one in grown for row in one.sealed)
-            self._catalog.commit_cut((one.row for one in grown), births, first_live, sealed)
+            self._catalog.commit_cut((one.row for one in grown), births, first_live, sealed, log_end)
 
         def then(error: BaseException | None) -> None:
             try:
@@ -269,7 +270,15 @@ class Cutter:
 
     def _first_live_after(self, count: int) -> int:
         following = next(islice(self._log.sealed, count, None), self._log.current)
-        return self._log.next_number if following is None else following.number
+        number = self._log.next_number if following is None else following.number
+        return number if self._log.damaged is None else min(number, self._log.damaged)
+
+    async def give_up_lost(self) -> None:
+        """What is lost of the log was salvaged: it is not missed any more. Raises OSError, `CatalogCorrupt`."""
+        async with self.lock:
+            self._log.damaged = None
+            first_live = self._first_live_after(0)
+            await self._thread.run(lambda: self._catalog.commit_cut([], [], first_live))
 
     async def forget(self, log: SessionLog) -> None:
         """Remove what the journals and the catalog have of a session whose tombstone is synced. Raises OSError.

@@ -199,7 +199,8 @@ class Engine:
             known=self._has_journal,
             buried=self._is_buried,
         )
-        recovered = await recovery.run(first_live)
+        noted = await self.read_thread.run(self.catalog.log_end)
+        recovered = await recovery.run(first_live, noted)
         for log in recovered.dead:
             await self.cutter.forget(log)
         alive = [log for log in recovered.logs.values() if not log.dead]
@@ -285,6 +286,20 @@ class Engine:
         current = self.log.current
         if current is not None and current.file is not None and current.marked == current.written:
             await self._sync_thread.run(current.file.sync)
+
+    async def note_end(self) -> None:
+        """Note in the catalog how far the log is: what of that is missing when it is opened next is damage.
+
+        What fails is noted alone: nothing is lost by it.
+        """
+        end = self.log.durable_end()
+        if end is None or self.trouble.lost is not None:
+            return
+        try:
+            async with self.cutter.lock:
+                await self._cut_thread.run(lambda: self.catalog.note_log_end(end))
+        except (OSError, PersistenceError) as error:
+            self.trouble.note(error, "cut_failed")
 
     def _guard(self) -> None:
         """Make sure that the directory is this process's alone, also if its LOCK was removed underneath. Blocks.

@@ -172,6 +172,7 @@ class FileStore(RecordStore):
             await engine.tidy(self._cut_at_close)
             with contextlib.suppress(OSError):
                 await engine.settle()
+            await engine.note_end()
         finally:
             self.unsynced = engine.unsynced
             self._engine = None
@@ -200,6 +201,8 @@ class FileStore(RecordStore):
         if log is None or not log.exists:
             if not create:
                 gone = deleted or (log is not None and (log.dead or log.dying))
+                if not gone and self._recovered.unowned_damage is not None:
+                    raise self._recovered.unowned_damage  # all of it may be lost
                 raise SessionTombstoned(session) if gone else SessionUnknown(session)
             log = self._new_log(session) if log is None or log.appended_seq else log
             if self._recovered.unowned_damage is not None:

@@ -42,6 +42,7 @@ class Log:
         "_spare",
         "_successor",
         "current",
+        "damaged",
         "folder",
         "names_to_sync",
         "next_number",
@@ -60,6 +61,8 @@ class Log:
         self.current: Segment | None = None
         self.tail: SegmentRef | None = None
         """What the next segment continues while there is no current one."""
+        self.damaged: int | None = None
+        """The oldest segment that is damaged or missing: nothing from it on is cut, or the loss would be forgotten."""
         self.next_number = 1
         self.names_to_sync = False
         """A name in the folder changed and is not yet on the disk."""
@@ -221,6 +224,16 @@ class Log:
     def live(self) -> list[Segment]:
         """The segments that are not yet cut, oldest first."""
         return [*self.sealed, *([self.current] if self.current else [])]
+
+    def durable_end(self) -> SegmentRef | None:
+        """Up to where the live segments are surely on the disk, their names included; None: there is nothing yet."""
+        end: SegmentRef | None = None
+        for segment in self.live():
+            if segment.synced:
+                end = SegmentRef(segment.number, segment.synced)
+            if segment.synced < segment.end:
+                break
+        return end
 
     def adopt(self, segment: Segment, oldest: Segment) -> list[Segment]:
         """Go on in a segment that took over; returns those that are void now, for `remove`."""

@@ -17,7 +17,7 @@ from .segment_file import MAX_SEGMENT_BYTES, read_segment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .header import SegmentHeader
+    from .header import SegmentHeader, SegmentRef
     from .record import Record
     from .storage import Disk
 
@@ -73,8 +73,10 @@ class LogSurvey:
 
     # --- which bytes count --------------------------------------------------------------------------------------------
 
-    def read(self, first_live: int | None) -> None:
+    def read(self, first_live: int | None, noted: SegmentRef | None = None) -> None:
         """Judge all segments. `first_live`: the oldest that is not cut; None: not known, so the oldest in the chain.
+
+        `noted`: up to where the log was synced, says the catalog; None: not known.
 
         Raises `StoreVersionTooNew`, OSError.
         """
@@ -82,7 +84,7 @@ class LogSurvey:
         headers = {number: self._header(number) for number in self.numbers}
         begun = beheaded(headers, lambda number: self._scan(number, _NO_LIMIT).synced_bytes)
         self.size_bytes = 0
-        chain, missing = chain_of(headers, first_live or 1, begun)
+        chain, missing = chain_of(headers, first_live or 1, begun, noted.segment if noted else 0)
         if first_live is None:
             chain = [number for number in chain if number > max(missing, default=0)]
         else:
@@ -92,7 +94,7 @@ class LogSurvey:
         limits = limits_of(chain, headers, dict.fromkeys(chain, _NO_LIMIT))
         scans = [self._scan(number, limit) for number, limit in zip(chain, limits, strict=True)]
         kept, damage = judge(scans, [min(limit, scan.size) if limit == _NO_LIMIT else limit
-                                     for limit, scan in zip(limits, scans, strict=True)])  # fmt: skip
+                                     for limit, scan in zip(limits, scans, strict=True)], noted)  # fmt: skip
         self.kept = kept
         self.damage += [(number, Damage(self.path(number), 0, None)) for number in chain if number in self.unreadable]
         self.damage += [found for found in damage if found[0] not in self.unreadable]

@@ -99,7 +99,7 @@ def with_outlooks(layout: Layout, steps: list[Step], salvage: Salvage) -> list[S
             survey.read(None)
             catalog = rebuild_from(disk, layout, f"{folder}/rebuilt.db", survey, f"{folder}/catalog.db")
         else:
-            survey.read(catalog.first_live_segment())
+            survey.read(catalog.first_live_segment(), catalog.log_end())
         try:
             outlook = _Outlook(layout, catalog, survey, salvage)
             return [outlook.of(step) for step in steps]

@@ -80,18 +80,19 @@ class LogRecovery:
         self._found = Recovered()
         self._held = 0
 
-    async def run(self, first_live: int) -> Recovered:
+    async def run(self, first_live: int, noted: SegmentRef | None = None) -> Recovered:
         """Recover; `first_live`: the oldest segment that is not cut, says the catalog.
 
-        Raises `StoreVersionTooNew`, and OSError when the disk refuses.
+        `noted`: up to where the log was surely synced, says the catalog; None: that is not known. Raises
+        `StoreVersionTooNew`, and OSError when the disk refuses.
         """
         numbers = await self._thread.run(lambda: self._tidy(first_live))
         scans = [await self._thread.run(partial(self._read, number)) for number in numbers]
-        chain, limits = self._chain(scans, first_live)
+        chain, limits = self._chain(scans, first_live, noted)
         for scan, limit in zip(chain, limits, strict=True):
             for _ in scan.steps(limit):
                 await asyncio.sleep(0)
-        kept, damage = judge(chain, limits)
+        kept, damage = judge(chain, limits, noted)
         self._damage += damage
         await self._set_aside(kept, [scan for scan in scans if scan not in kept])
         if kept and not kept[-1].is_settled:
@@ -103,16 +104,21 @@ class LogRecovery:
             await self._index(scan)
         await self._note_ends()
         await self._bury()
-        self._log.next_number = max([first_live - 1, *numbers]) + 1
-        if kept:
-            self._log.tail = SegmentRef(number_of(kept[-1].path), kept[-1].end)
+        self._set_end(kept, noted)
+        self._log.next_number = max([first_live - 1, *numbers, *([noted.segment] if noted else [])]) + 1
         await self._blame()
         damaged = {number for number, _ in self._damage}
-        for segment in self._log.sealed:
-            segment.damaged = segment.number in damaged
+        self._log.damaged = min(damaged, default=None)
         self._found.damage, self._found.last_lines = self._damage, self._last_line
         self._found.logs = self._newest_births()
         return self._found
+
+    def _set_end(self, kept: list[SegmentScan], noted: SegmentRef | None) -> None:
+        """The next segment continues what the log was: so it stays damage that something of it is lost."""
+        ends = [(number_of(kept[-1].path), kept[-1].end)] if kept else []
+        if noted is not None:
+            ends.append((noted.segment, noted.offset))
+        self._log.tail = SegmentRef(*max(ends)) if ends else None
 
     def _make_durable(self, scan: SegmentScan) -> None:
         """What a killed process had written may not be on the disk yet, and what follows must not outlive it.
@@ -149,12 +155,14 @@ class LogRecovery:
             self._damage.append((number, Damage(path, 0, None)))
         return SegmentScan(path, number, data)
 
-    def _chain(self, scans: list[SegmentScan], first_live: int) -> tuple[list[SegmentScan], list[int]]:
+    def _chain(
+        self, scans: list[SegmentScan], first_live: int, noted: SegmentRef | None
+    ) -> tuple[list[SegmentScan], list[int]]:
         """The segments that count, oldest first, and up to where each."""
         by_number = {number_of(scan.path): scan for scan in scans}
         headers = {number: scan.header for number, scan in by_number.items()}
         begun = beheaded(headers, lambda number: _synced_bytes(by_number[number]))
-        numbers, missing = chain_of(headers, first_live, begun)
+        numbers, missing = chain_of(headers, first_live, begun, noted.segment if noted else 0)
         self._damage += [(number, Damage(self._log.path(number), 0, None)) for number in missing]
         sizes = {number: scan.size for number, scan in by_number.items()}
         return [by_number[number] for number in numbers], limits_of(numbers, headers, sizes)

@@ -117,10 +117,10 @@ class Salvager:
         recovered.unowned_damage = None
         recovered.proven_whole.clear()
         recovered.damage.clear()
-        for segment in engine.log.sealed:
-            segment.damaged = False
+        engine.log.damaged = None
         while await engine.cutter.cut():
             pass
+        await engine.cutter.give_up_lost()
         return found
 
     def _keep_segments(self, recovered: Recovered) -> list[str]:

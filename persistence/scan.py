@@ -194,12 +194,12 @@ class SegmentScan:
             return position
         return size
 
-    def judge(self, *, proven: bool) -> list[Damage]:
+    def judge(self, *, proven: bool, synced: int = 0) -> list[Damage]:
         """Drop what belongs to a torn end, and return the damage before it.
 
-        `proven`: later segments show that all of this one was synced.
+        `proven`: later segments show that all of this one was synced. `synced`: it is known to be up to this offset.
         """
-        synced = self.synced_bytes
+        synced = max(synced, self.synced_bytes)
         damage: list[Damage] = []
         for gap in self.gaps:
             if not proven and synced <= gap.start:

@@ -29,13 +29,11 @@ class Segment:
     each record, made and perhaps not yet written.
     `marked`: up to here a later line of the segment shows that it was synced. `data`: its bytes, when they were
     read and checked when the store was opened; `crc` is then not known.
-    `damaged`: bytes that were synced cannot be read; such a segment is never removed.
     """
 
     __slots__ = (
         "continues",
         "crc",
-        "damaged",
         "data",
         "end",
         "file",
@@ -63,7 +61,6 @@ class Segment:
         self.crc = crc32(header[0])
         self.last_sum = header[1].encode()
         self.data: bytes | None = None
-        self.damaged = False
         self.spans: dict[SessionLog, array[int]] = {}
 
     @property

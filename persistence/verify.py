@@ -107,7 +107,7 @@ class _Check:
             if finished:
                 self._findings.damage("catalog", layout.catalog, error.why, todo)
         else:
-            survey.read(catalog.first_live_segment())
+            survey.read(catalog.first_live_segment(), catalog.log_end())
             return catalog
         survey.read(None)
         return rebuild_from(self._disk, layout, f"{folder}/rebuilt.db", survey, f"{folder}/catalog.db")
@@ -121,7 +121,8 @@ class _Check:
                 self._findings.meet(row.session)
                 owner = (row.session, row.birth)
                 self._expected.update(hash(file.path) for file in expected_files(catalog, row))
-                whole = check.run(row, self._snapshots.wanted(owner))
+                logged = log.firsts.get(owner, 0), log.links.get(owner, Link()).seq
+                whole = check.run(row, self._snapshots.wanted(owner), logged)
                 base = catalog.files.base(*owner)
                 self._snapshots.check(owner, log.sums_of(owner) | check.sums, whole=whole, pruned=base.seq)
             after = rows[-1].session

@@ -118,11 +118,8 @@ async def test_who_writes_to_the_files_and_makes_the_sums_fit_is_not_found(root)
 
 
 async def test_a_torn_end_that_was_kept_aside_keeps_the_text_of_a_session_that_is_deleted_later(root):
-    async with opened(FileStore(root, cut_at_close=0), working=False) as store:
-        say(store, await store.acquire("user-42", create=True), "one", "secret")
-        await store.flush("written")
-        (segment,) = (root / "log").glob("*.ndjson")
-        data = segment.read_bytes()
+    segment = await left_behind(root, "one", "secret")
+    data = segment.read_bytes()
     segment.write_bytes(data[: data.index(b'"secret"') + 10])
     async with opened(FileStore(root)) as store:
         lease = await store.acquire("user-42", create=False)

@@ -1,0 +1,151 @@
+"""How far the log was on the disk is noted in the catalog: what of that is missing is damage, however it went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from session_actor.persistence import FileStore, LogCorrupt
+from session_actor.persistence.repair import repair
+from session_actor.persistence.verify import check
+
+from .conformance_snapshots import seqs
+from .conformance_tools import opened, push
+from .stores import copied, segments
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    return tmp_path / "store"
+
+
+def small(root: Path, **options) -> FileStore:
+    return FileStore(root, segment_bytes=4_000, cut_at_close=0, **options)
+
+
+def lose_newest(found: list[Path]) -> None:
+    found[-1].unlink()
+
+
+def lose_all(found: list[Path]) -> None:
+    for path in found:
+        path.unlink()
+
+
+def lose_middle(found: list[Path]) -> None:
+    found[-2].unlink()
+
+
+def empty(found: list[Path]) -> None:
+    found[-1].write_bytes(b"")
+
+
+def zero(found: list[Path]) -> None:
+    found[-1].write_bytes(bytes(found[-1].stat().st_size))
+
+
+def halve(found: list[Path]) -> None:
+    data = found[-1].read_bytes()
+    found[-1].write_bytes(data[: data.index(b"\n", len(data) // 2) + 1])
+
+
+def spoil_end(found: list[Path]) -> None:
+    data = found[-1].read_bytes().rstrip(b"\0")
+    found[-1].write_bytes(data[:-300] + b"x" * 300)
+
+
+LOSSES = [lose_newest, lose_all, lose_middle, empty, zero, halve, spoil_end]
+
+
+async def filled(root: Path) -> None:
+    async with opened(small(root), working=False) as store:
+        lease = await store.acquire("a", create=True)
+        for _ in range(10):
+            push(store, lease, 5)
+            await store.flush("synced")
+    assert len(segments(root)) > 2
+
+
+async def refused(root: Path) -> bool:
+    """Whether the session is refused; then nothing that goes on in the store makes that forgotten."""
+    async with opened(small(root)) as store:
+        other = await store.acquire("another", create=True)
+        await store.load(other)
+        push(store, other, 60)
+        await store.flush("synced")
+        while await store._engine.cutter.cut():
+            pass
+        try:
+            lease = await store.acquire("a", create=False)
+            found = seqs(await store.load(lease))
+        except LogCorrupt:
+            return True
+        assert found == list(range(1, 51))
+        return False
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+async def test_what_is_missing_of_the_log_after_a_close_is_damage_and_stays_so(root, lose):
+    await filled(root)
+    assert check(root).list == []
+    lose(segments(root))
+    assert "log" in {finding.kind for finding in check(root).list if finding.severity == "damage"}
+    assert await refused(root)
+    assert await refused(root)
+    assert check(root).damaged
+    repaired = repair(root, write=True, salvage="readable")
+    assert repaired.left == []
+    assert not check(root).damaged
+
+
+async def test_a_log_that_is_whole_is_not_refused(root):
+    await filled(root)
+    assert not await refused(root)
+    assert not await refused(root)
+    assert not check(root).damaged
+
+
+@pytest.mark.parametrize("lose", [lose_newest, lose_all, empty, zero])
+async def test_what_was_there_at_the_last_cut_is_missed_after_a_crash(root, lose):
+    async with opened(small(root), working=False) as store:
+        lease = await store.acquire("a", create=True)
+        for _ in range(10):
+            push(store, lease, 5)
+            await store.flush("synced")
+        while await store._engine.cutter.cut():
+            pass
+        await store._engine.run_cut(lambda: None)  # what was cut is removed
+        crashed = copied(root, "crashed")
+    lose(segments(crashed))
+    assert check(crashed).damaged
+    assert await refused(crashed)
+
+
+async def test_what_was_written_since_the_last_note_can_go_without_a_trace(root):
+    """Nothing tells a segment that is removed then from one that a crash kept from being begun."""
+    async with opened(small(root), working=False) as store:
+        lease = await store.acquire("a", create=True)
+        push(store, lease, 2)
+        await store.flush("synced")
+        crashed = copied(root, "crashed")
+    lose_newest(segments(crashed))
+    assert not check(crashed).damaged
+    async with opened(small(crashed), working=False) as store:
+        assert not [info async for info in store.sessions()]
+
+
+async def test_an_unfinished_end_behind_what_was_noted_is_no_damage(root):
+    await filled(root)
+    async with opened(small(root), working=False) as store:
+        lease = await store.acquire("a", create=False)
+        await store.load(lease)
+        push(store, lease, 3)
+        await store.flush("written")
+        crashed = copied(root, "crashed")
+    newest = segments(crashed)[-1]
+    newest.write_bytes(newest.read_bytes().rstrip(b"\0")[:-20])
+    assert not check(crashed).damaged
+    async with opened(small(crashed), working=False) as store:
+        lease = await store.acquire("a", create=False)
+        assert seqs(await store.load(lease)) == list(range(1, 53))
