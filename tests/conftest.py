@@ -28,9 +28,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Chooses the seed once, also for all processes of pytest-xdist."""
+    """Chooses the seed once, also for all processes of pytest-xdist; FAULTS_SEED chooses it where no option does."""
     if config.option.faults_seed is None:
-        config.option.faults_seed = random.SystemRandom().randrange(1_000_000)
+        given = os.environ.get("FAULTS_SEED")
+        config.option.faults_seed = int(given) if given else random.SystemRandom().randrange(1_000_000)
 
 
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item):
