@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .errors import PersistenceError, SessionTombstoned, SessionUnknown, StoreCorrupt
+from .events import Events
 from .file_store import FileStore
 
 if TYPE_CHECKING:
@@ -17,6 +18,25 @@ if TYPE_CHECKING:
     from .mending import Salvage
     from .repairs import Step
     from .storage import Disk
+    from .store import Recovery
+
+
+class _Quiet(Events):
+    """Nothing is logged."""
+
+    __slots__ = ()
+
+    def _log(self, name: str, values: dict[str, object]) -> None:
+        """Whoever repairs is told by the steps; a line of a log would stand between them."""
+
+
+class _QuietStore(FileStore):
+    """A store that logs nothing."""
+
+    def __init__(self, root: str, *, disk: Disk, recovery: Recovery, allow_network_fs: bool) -> None:
+        """As `FileStore`."""
+        super().__init__(root, disk=disk, recovery=recovery, allow_network_fs=allow_network_fs)
+        self._events = _Quiet(root, None)
 
 
 def run_salvage(root: str, disk: Disk, steps: list[Step], salvage: Salvage) -> list[Step]:
@@ -30,7 +50,7 @@ def run_salvage(root: str, disk: Disk, steps: list[Step], salvage: Salvage) -> l
 
 async def _salvage(root: str, disk: Disk, steps: list[Step], salvage: Salvage) -> list[Step]:
     log_steps = [step for step in steps if step.kind == "log" or step.path == "log"]
-    store = FileStore(root, disk=disk, recovery=salvage if log_steps else "strict", allow_network_fs=True)
+    store = _QuietStore(root, disk=disk, recovery=salvage if log_steps else "strict", allow_network_fs=True)
     await store.open()
     done = [step for step in log_steps if step.session is None]
     try:

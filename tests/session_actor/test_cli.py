@@ -122,6 +122,14 @@ def test_steps_are_json_when_asked_for(folder, capsys):
     assert step["session"] == "user-42"
 
 
+def test_salvage_prints_its_steps_and_nothing_else(folder, capsys):
+    damage(folder)
+    assert main(["repair", str(folder), "--salvage", "readable", "--write", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert [json.loads(line)["session"] for line in printed.out.splitlines()] == ["user-42"]
+    assert printed.err == ""
+
+
 def test_an_unknown_salvage_is_refused(folder, capsys):
     with pytest.raises(SystemExit) as refused:
         main(["repair", str(folder), "--salvage", "all"])
