@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from .beyond import Beyond, beyond
 from .findings import REPAIR, SALVAGE
 from .frame_index import frames_in
 from .gap import Link
+from .journal import Part
 from .journal_index import IndexBuilder
 from .journal_walk import Bad, Good, Index, Walk
 from .names import journal_path
@@ -70,10 +72,11 @@ class JournalCheck:
         self._findings = findings
         self._session = ""
 
-    def run(self, row: CatalogRow, wanted: frozenset[int] = frozenset()) -> bool:
+    def run(self, row: CatalogRow, wanted: frozenset[int] = frozenset(), logged: tuple[int, int] = (0, 0)) -> bool:
         """Tell what is wrong with the journal of `row`, and return whether it is whole.
 
-        `wanted`: numbers of records whose sums are noted. Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
+        `wanted`: numbers of records whose sums are noted. `logged`: numbers of its first and its last record in the
+        log; 0: it has none there. Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
         """
         self._session, self.sums = row.session, {}
         base = self._catalog.files.base(row.session, row.birth)
@@ -98,7 +101,25 @@ class JournalCheck:
                 whole = False
             good, link = self._lines(walk, file, start if hole else link, wanted)
             whole = whole and good
+            self._check_beyond(walk, file, row, logged)
         return whole
+
+    def _check_beyond(self, walk: Walk, file: Expected, row: CatalogRow, logged: tuple[int, int]) -> None:
+        """What lies behind the valid part."""
+        if walk.size <= file.bytes:
+            return
+        found: list[Beyond] = []
+        if file.first_seq is None:
+            part = Part(file.number, file.bytes, file.bytes, None, file.last_seq, file.sum, file.crc)
+            found = beyond(self._disk, self._folder, part, (row.session, row.birth))
+        if found and (logged[0] != file.last_seq + 1 or found[-1].last.seq > logged[1]):
+            what = f"records up to {found[-1].last.seq} follow that the catalog does not count, and the log has not"
+            self._findings.damage(
+                "uncounted", walk.path, what, _REPAIR, offset=file.bytes, session=row.session, seq=file.last_seq + 1
+            )
+            return
+        what = f"{walk.size - file.bytes} bytes of an unfinished cut are behind its valid part"
+        self._findings.note("tail", walk.path, what, _TAIL, offset=file.bytes, session=row.session)
 
     def _header_problem(self, walk: Walk, file: Expected, row: CatalogRow) -> str | None:
         header = walk.header
@@ -108,9 +129,6 @@ class JournalCheck:
             return walk.why
         if (header.session, header.birth, header.number) != (row.session, row.birth, file.number):
             return "it belongs to another session, birth or number"
-        if walk.size > file.bytes:
-            what = f"{walk.size - file.bytes} bytes of an unfinished cut are behind its valid part"
-            self._findings.note("tail", walk.path, what, _TAIL, offset=file.bytes, session=row.session)
         return None
 
     def _lines(self, walk: Walk, file: Expected, link: Link, wanted: frozenset[int]) -> tuple[bool, Link]:

@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from .beyond import beyond, uncounted
 from .catalog_files import NO_INDEX, FileRow
 from .errors import LineDamaged, StoreCorrupt, StoreVersionTooNew
 from .header import JournalHeader, RecordRef, encode_journal_header
@@ -84,7 +85,7 @@ class JournalWriter:
     def write(self, records: list[bytes]) -> None:
         """Append record lines, which are without LF. What a cut that was not finished left behind is overwritten."""
         while records:
-            header = self._prepare()
+            header = self._prepare(records[0])
             extent = self.extent or Extent(1, 0, 0, NO_SUM, 0)
             room = self._full - extent.size_bytes - len(header)
             count = len(records)
@@ -112,10 +113,10 @@ class JournalWriter:
 
     # --- files --------------------------------------------------------------------------------------------------------
 
-    def _prepare(self) -> bytes:
-        """Have a file with room open; returns the header that must come first, if it is a new one."""
+    def _prepare(self, first: bytes) -> bytes:
+        """Have a file with room for record `first` open; returns the header that must precede it in a new one."""
         extent = self.extent
-        if extent is None or not self._open(extent):
+        if extent is None or not self._open(extent, first):
             return self._begin(extent)
         if extent.size_bytes < self._full:
             return b""
@@ -175,7 +176,7 @@ class JournalWriter:
         )
         self.sealed.append(row)
 
-    def _open(self, extent: Extent) -> bool:
+    def _open(self, extent: Extent, first: bytes) -> bool:
         """Have the newest file open; when it is not as the catalog counted it, let it count as sealed: False."""
         if self._file is not None:
             return True
@@ -188,7 +189,15 @@ class JournalWriter:
             self.close()
             self._note_sealed(extent, None, b"")
             return False
+        if self._file.size() > part.size_bytes:
+            self._check_beyond(path, part, self._decode(first).seq)
         return True
+
+    def _check_beyond(self, path: str, part: Part, first_seq: int) -> None:
+        """Overwrite nothing but what the log has. Raises `StoreCorrupt`."""
+        found = beyond(self._disk, self._folder, part, (self._log.session, self._log.birth))
+        if found and (found[-1].last.seq > self._log.written_seq or first_seq != part.last_seq + 1):
+            raise uncounted(path, part.size_bytes, found)
 
     def _create(self, number: int) -> DiskFile:
         path = self._path(number)

@@ -12,7 +12,7 @@ from .segment_file import NOT_REGULAR
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .storage import Disk
+    from .storage import Disk, DiskFile
 
     Read = Callable[[int, int], bytes]
 
@@ -46,6 +46,10 @@ class Aside:
             return self._keep(name, source.size(), source.read)
         finally:
             source.close()
+
+    def keep(self, file: DiskFile, start: int, name: str) -> str:
+        """Keep what `file` holds from offset `start` on as `name`, on the disk when this returns; not twice."""
+        return self._keep(name, max(0, file.size() - start), lambda offset, length: file.read(start + offset, length))
 
     def add(self, data: bytes, name: str) -> str:
         """Keep these bytes as `name`, on the disk when this returns; not twice, as by `copy`."""

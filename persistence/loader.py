@@ -12,6 +12,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .beyond import beyond, uncounted
 from .errors import JournalCorrupt, LineDamaged, LogCorrupt, PersistenceError, StoreCorrupt
 from .header import RecordRef
 from .journal import Part, broken_link, check_end, open_journal, read_behind, read_journal
@@ -193,6 +194,13 @@ class Loader:
         if extent.seq <= seq:
             self._check_newest(log, extent)
             return []
+        pieces = self._read_files(log, extent, seq, rows)
+        self._check_newest(log, extent)
+        return pieces
+
+    def _read_files(
+        self, log: SessionLog, extent: Extent, seq: int, rows: list[FileRow] | None
+    ) -> list[tuple[str, bytes]]:
         if rows is None:
             rows = self._catalog.files.of(log.session, log.birth, after_seq=seq)
         rows = [row for row in rows if row.number < extent.number]  # a cut may have sealed more meanwhile
@@ -208,13 +216,17 @@ class Loader:
         return pieces
 
     def _check_newest(self, log: SessionLog, extent: Extent) -> None:
-        """Nothing of the journal is read: make sure that it is this session's, and ends where the catalog says."""
-        path, part = self._path(log, extent.number), Part.of(extent)
-        file, _ = open_journal(self._disk, path, part, (log.session, log.birth))
+        """Make sure that the newest file is this session's, and ends where the catalog says."""
+        path, part, owner = self._path(log, extent.number), Part.of(extent), (log.session, log.birth)
+        file, _ = open_journal(self._disk, path, part, owner)
         try:
             check_end(file, path, part)
+            longer = file.size() > part.size_bytes
         finally:
             file.close()
+        found = beyond(self._disk, self._journals, part, owner) if longer else []
+        if found and found[-1].last.seq > log.written_seq:  # asked afterwards: a cut may be writing what was new
+            raise uncounted(path, part.size_bytes, found)
 
     def sum_of(self, log: SessionLog, places: Places, seq: int) -> str:
         """Sum of a record that is written. Blocks. Raises OSError and `StoreCorrupt`, also when a cut moves it."""

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from .beyond import beyond
 from .catalog import Catalog
 from .catalog_copy import copy_catalog
+from .catalog_files import FileRow
 from .errors import CatalogCorrupt
 from .frame_index import frames_in
+from .journal import Part
 from .journal_index import IndexBuilder
 from .journal_walk import Good, Walk
 from .keeping import PIECE_BYTES, Aside
@@ -25,7 +28,7 @@ from .verify import rebuild_from
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .catalog_files import FileRow
+    from .beyond import Beyond
     from .layout import Layout
     from .repairs import Step
     from .storage import Disk
@@ -52,6 +55,7 @@ class FileRepair:
             "leftover": self._remove,
             "dead": self._remove,
             "tail": self._cut_off,
+            "uncounted": self._count_beyond,
             "journal_row": self._count_anew,
             "index": self._index_anew,
         }
@@ -76,9 +80,10 @@ class FileRepair:
         Path(step.path).chmod(DIRECTORY_MODE if is_folder(step.path) else FILE_MODE)
 
     def _cut_off(self, step: Step) -> None:
-        file = self._disk.open(step.path, write=True)
+        file, end = self._disk.open(step.path, write=True), step.offset or 0
         try:
-            file.truncate(step.offset or 0)
+            self._aside.keep(file, end, f"{_name(step.path)}-{end}.tail")
+            file.truncate(end)
             file.sync()
         finally:
             file.close()
@@ -147,6 +152,38 @@ class FileRepair:
                 size = walk.size
                 changed = msgspec.structs.replace(file, bytes=size, crc=walk.crc_of(size))
                 catalog.commit_cut([], [], catalog.first_live_segment(), [changed])
+
+    def _count_beyond(self, step: Step) -> None:
+        """The catalog is older than the journal: count what follows its valid part, in one transaction."""
+        with contextlib.closing(_opened(self._layout, self._disk)) as catalog:
+            row = catalog.get(step.session or "")
+            if row is None:
+                return
+            files, owner, sealed = catalog.files, (row.session, row.birth), list[FileRow]()
+            newest = files.newest(*owner)
+            first = max(0 if newest is None else newest.last_seq, files.base(*owner).seq) + 1
+            part = Part(row.journal, row.bytes, row.bytes, None, row.seq, row.sum, row.crc)
+            found = beyond(self._disk, self._layout.journals, part, owner)
+            for one in found[:-1]:
+                sealed.append(self._sealed_row(owner, one, first))
+                first = one.last.seq + 1
+            for one in found[-1:]:
+                crc = self._walk(row.session, one.number).crc_of(one.end)
+                row = msgspec.structs.replace(
+                    row, journal=one.number, bytes=one.end, seq=one.last.seq, sum=one.last.sum, crc=crc
+                )
+                catalog.commit_cut([row], [], catalog.first_live_segment(), sealed)
+
+    def _sealed_row(self, owner: tuple[str, str], one: Beyond, first: int) -> FileRow:
+        walk, index, size = self._walk(owner[0], one.number), IndexBuilder(), one.sealed or one.end
+        for item in walk.items(one.end):
+            if isinstance(item, Good):
+                index.add(item.offset, len(item.line), frames_in(item.line))
+        frames = index.first_frame, index.last_frame
+        return FileRow(*owner, one.number, first, one.last.seq, *frames, size, one.end, one.last.sum, walk.crc_of(size))
+
+    def _walk(self, session: str, number: int) -> Walk:
+        return Walk(self._disk, f"{self._layout.journals}/{journal_path(session, number)}")
 
     def _index_anew(self, step: Step) -> None:
         with contextlib.closing(_opened(self._layout, self._disk)) as catalog:

@@ -58,20 +58,21 @@ class Repairs:
         return f"Repairs({len(self.steps)} steps, {len(self.left)} left, written={self.written})"
 
 
-BASIC: Final = ("not_a_folder", "not_a_file", "format", "catalog")
+BASIC: Final = ("not_a_folder", "not_a_file", "format", "catalog", "uncounted")
 """What must be mended before the rest can be judged, in this order."""
 _WHAT: Final = {
     "not_a_folder": "move it aside, and make the folder",
     "not_a_file": "move it aside",
     "format": "write it anew",
     "catalog": "make it anew from the journals and the log; the old one is kept aside",
+    "uncounted": "count the records that follow",
     "mode": "make it private",
     "leftover": "remove it",
     "dead": "remove it",
     "unreadable": "move it aside",
     "orphan": "move it aside",
     "snapshot": "move it aside",
-    "tail": "cut it off",
+    "tail": "cut it off; it is kept aside",
     "journal_row": "count its bytes anew",
     "index": "copy it to a new file with the index that it should have; the old one is kept aside",
 }

@@ -89,6 +89,8 @@ class SessionCopy:
         self._created_us = source.created_us
         self._snapshots = SnapshotCopy(disk, layout.snapshots, source.session, source.birth, source.unusable)
         self._newest: JournalCopy | None = None
+        self._written: set[int] = set()
+        """Numbers of the files that were begun."""
         self._logged_seq = 0
         """The newest record in the log."""
         self._pruned = 0
@@ -100,10 +102,21 @@ class SessionCopy:
         Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
         """
         try:
-            return self._run(self._catalog.files.base(self._source.session, self._source.birth))
+            copied = self._run(self._catalog.files.base(self._source.session, self._source.birth))
         finally:
             if self._newest is not None:
                 self._newest.abandon()
+        self._remove_vain(copied)
+        return copied
+
+    def _remove_vain(self, copied: Copied | None) -> None:
+        """Remove the files that were written for nothing; one that stays is a leftover, which counts for nothing."""
+        used = set[int]() if copied is None else {copied.row.journal, *(row.number for row in copied.sealed)}
+        for number in self._written - used:
+            path = f"{self._folder}/{journal_path(self._source.session, number)}"
+            with contextlib.suppress(OSError):
+                self._disk.unlink(path)
+                self._disk.sync_dir(path.rpartition("/")[0])
 
     def _run(self, base: RecordRef) -> Copied | None:
         copied = self._copy(base)
@@ -167,6 +180,7 @@ class SessionCopy:
     def _new_file(self, number: int) -> JournalCopy:
         source = self._source
         link = self._mender.link
+        self._written.add(number)
         self._newest = JournalCopy(self._disk, self._folder, source.session, self._birth, number, link)
         return self._newest
 
