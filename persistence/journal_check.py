@@ -123,7 +123,8 @@ class JournalCheck:
 
     def _header_problem(self, walk: Walk, file: Expected, row: CatalogRow) -> str | None:
         header = walk.header
-        if walk.there and walk.size < file.bytes:
+        records = file.bytes if file.index_offset is None else file.index_offset
+        if walk.there and walk.size < records:
             return f"it has {walk.size} of {file.bytes} bytes"
         if header is None:
             return walk.why
@@ -165,8 +166,8 @@ class JournalCheck:
 
     def _check_bytes(self, walk: Walk, file: Expected, index: bytes, built: IndexBuilder) -> None:
         """All records are there; compare the index with what it should say of them, and the row's sum of all bytes."""
-        header, has_index = walk.header, file.index_offset is not None and file.index_offset < file.bytes
-        if has_index and header is not None and index != built.line(header.birth, header.number):
+        header, is_sealed = walk.header, file.index_offset is not None
+        if is_sealed and header is not None and index != built.line(header.birth, header.number):
             what = "its index does not say which frames are in it"
             self._findings.damage("index", walk.path, what, _REPAIR, offset=file.index_offset, session=self._session)
         elif walk.crc != file.crc:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, JournalCorrupt, JournalTruncated
+from session_actor.persistence.repair import repair
 from session_actor.persistence.verify import check
 
 from .conformance_tools import opened
@@ -131,6 +132,10 @@ async def test_a_cut_writes_nothing_into_a_file_that_is_not_as_it_left_it_and_lo
             await store.load(leases[0], snapshots=False)
     assert check(root).damaged
     path.write_bytes(kept)
+    path.chmod(0o600)
+    assert [step.kind for step in repair(root, write=True).steps] == ["index"]
+    assert not check(root).list
     async with opened(FileStore(root, **SMALL), working=False) as store:
         lease = await store.acquire("a", create=False)
         assert [record.seq for record in (await store.load(lease, snapshots=False)).records] == list(range(1, 26))
+        assert len(store.archive(lease).read(range(1, 26))) == 25

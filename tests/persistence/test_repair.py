@@ -159,6 +159,17 @@ async def test_a_bad_index_is_made_anew_in_a_new_file(root):
     assert await loaded(root, "a") == {"a": ALL}
 
 
+@pytest.mark.parametrize("left", [0, 1, 30])
+async def test_an_index_that_is_cut_off_is_made_anew(root, left):
+    path = journals(root, "a")[0]
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.index(b'{"index":') + left])
+    assert [finding.kind for finding in check(root).list if finding.severity == "damage"] == ["index"]
+    assert mended(root) == ["index"]
+    assert path.read_bytes() == whole
+    assert await loaded(root, "a") == {"a": ALL}
+
+
 async def test_leftovers_and_tails_go_and_strangers_stay(root):
     path = journals(root, "a")[-1]
     whole = path.read_bytes()
