@@ -266,3 +266,20 @@ async def test_journals_that_somebody_removed_keep_no_new_session_from_being_kep
     await cut_all(root)
     assert await loaded(root, "new") == {"new": list(range(1, 21))}
     assert journals(root, "new") != []
+
+
+@pytest.mark.parametrize("salvage", ["prefix", "readable"])
+async def test_one_repair_does_all_that_can_be_done_though_nothing_can_be_kept_of_some(root, salvage):
+    """The files of two sessions were swapped; a third is mended."""
+    for one, other in zip(journals(root, "a"), journals(root, "b"), strict=True):
+        ours, theirs = one.read_bytes(), other.read_bytes()
+        one.write_bytes(theirs)
+        other.write_bytes(ours)
+    break_record(file_of(root, "c", 17), 17)
+    first = repair(root, salvage=salvage, write=True)
+    assert ("journal", "c") in [(step.kind, step.session) for step in first.steps]
+    assert "leftover" not in [step.kind for step in first.steps]
+    again = repair(root, salvage=salvage, write=True)
+    assert (again.steps, again.left) == ([], first.left)
+    assert {finding.kind for finding in check(root).list} <= {"journal"}
+    assert (first.left == []) == (salvage == "readable")
