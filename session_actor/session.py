@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from time import time_ns
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -34,6 +33,7 @@ from .outputs import OutputGate
 from .prune import Prune, Save, unheld
 from .runs import count
 from .service_errors import SessionFenced, SessionNotFound
+from .times import now_us
 from .weight import SMALL
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class SessionServer(GenServer):
         else:
             event, weight, found = decision
             seq = state.seq + 1  # from here on as `_record`, written out because every change goes this way
-            at_us = time_ns() // 1_000
+            at_us = now_us()
             try:
                 reply = apply(state, event, seq, at_us, found)
                 self._position = store.append(self._lease, seq, at_us, event.kind, event, weight)
@@ -192,8 +192,7 @@ class SessionServer(GenServer):
 
     def _record(self, event: AnyEvent, weight: int) -> None:
         """Apply and append an event that no command decided."""
-        seq = self._state.seq + 1
-        at_us = time_ns() // 1_000
+        seq, at_us = self._state.seq + 1, now_us()
         try:
             apply(self._state, event, seq, at_us)
             self._position = self._store.append(self._lease, seq, at_us, event.kind, event, weight)
