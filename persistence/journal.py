@@ -12,7 +12,7 @@ from zlib import crc32
 from .catalog_files import FileRow
 from .errors import JournalCorrupt, JournalTruncated, LineDamaged
 from .gap import Link, first_misfit
-from .header import RecordRef, decode_journal_header
+from .header import JournalHeader, RecordRef, decode_journal_header
 from .lines import read_lines
 from .record import MAX_LINE_BYTES, SUFFIX_BYTES, Record, decode_record, verify
 from .segment_file import NOT_REGULAR
@@ -65,6 +65,25 @@ def open_journal(disk: Disk, path: str, part: Part, owner: Owner, *, write: bool
     except BaseException:
         file.close()
         raise
+
+
+def read_header(disk: Disk, path: str) -> JournalHeader | None:
+    """The header of the file at `path`; None when there is no file, or none with a sound header. Blocks.
+
+    Raises `StoreVersionTooNew`, OSError.
+    """
+    try:
+        file = disk.open(path)
+    except FileNotFoundError:
+        return None
+    try:
+        data = file.read(0, _HEADER_BYTES)
+    finally:
+        file.close()
+    try:
+        return decode_journal_header(data[: data.find(b"\n") + 1], path)
+    except LineDamaged:
+        return None
 
 
 def check_end(file: DiskFile, path: str, part: Part) -> None:

@@ -19,7 +19,7 @@ from .beyond import beyond, uncounted
 from .catalog_files import NO_INDEX, FileRow
 from .errors import LineDamaged, StoreCorrupt, StoreVersionTooNew
 from .header import JournalHeader, RecordRef, encode_journal_header
-from .journal import Part, check_end, open_journal
+from .journal import Part, check_end, open_journal, read_header
 from .journal_copy import make_folder
 from .journal_index import build_index
 from .names import journal_path
@@ -136,13 +136,20 @@ class JournalWriter:
         return self._file
 
     def _begin(self, before: Extent | None) -> bytes:
-        number = 1 if before is None else before.number + 1
+        number = self._first_free() if before is None else before.number + 1
         continues = RecordRef() if before is None else RecordRef(before.seq, before.sum)
         self._file = self._create(number)
         self._file.truncate(0)
         self.extent = Extent(number, 0, continues.seq, continues.sum, 0)
         self._begins = continues.seq + 1
         return encode_journal_header(JournalHeader(self._log.session, self._log.birth, number, continues))[0]
+
+    def _first_free(self) -> int:
+        """The first number without a file of another birth, which an older catalog may not know."""
+        number, owner = 1, (self._log.session, self._log.birth)
+        while (header := read_header(self._disk, self._path(number))) and (header.session, header.birth) != owner:
+            number += 1
+        return number
 
     def _seal(self, extent: Extent) -> None:
         """Write the index of the newest file. One that is damaged gets none: whoever reads it is told of the damage."""

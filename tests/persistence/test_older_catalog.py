@@ -112,3 +112,19 @@ async def test_salvage_keeps_what_an_older_catalog_does_not_count(root, journal_
     repair(root, write=True)
     assert not check(root).list
     assert await loaded(root, "a") == {"a": list(range(1, 71))}
+
+
+async def test_a_new_session_takes_no_file_of_one_that_an_older_catalog_does_not_know(root):
+    await day(root, 0, journal_bytes=1 << 20)
+    older = (root / "catalog.db").read_bytes()
+    await day(root, 20, journal_bytes=1 << 20)
+    ((path, whole),) = found(root).items()
+    (root / "catalog.db").write_bytes(older)
+    await day(root, 10, journal_bytes=1 << 20)
+    assert path.read_bytes() == whole
+    assert await loaded(root, "a") == {"a": list(range(1, 11))}
+    assert kinds(check(root)) == ["orphan"]
+    repair(root, write=True)
+    assert not check(root).list
+    assert [kept.read_bytes() for kept in (root / "aside").iterdir()] == [whole]
+    assert await loaded(root, "a") == {"a": list(range(1, 11))}
