@@ -89,10 +89,23 @@ def read_header(disk: Disk, path: str) -> JournalHeader | None:
 def check_end(file: DiskFile, path: str, part: Part) -> None:
     """Make sure that the valid part of a journal file ends with the record that the catalog has for its last.
 
-    Blocks. Raises `JournalCorrupt`, OSError.
+    One that holds no record yet must follow that one: salvage leaves such a file. Blocks. Raises `JournalCorrupt`,
+    `StoreVersionTooNew`, OSError.
     """
+    if part.end <= _HEADER_BYTES and _follows_only(file.read(0, part.end), path, part):
+        return
     begin = max(0, part.end - SUFFIX_BYTES)
     _check_last(file.read(begin, part.end - begin), path, part)
+
+
+def _follows_only(data: bytes, path: str, part: Part) -> bool:
+    """Whether these bytes are a header alone, of a file that follows the last record of the session."""
+    if data.find(b"\n") != len(data) - 1:
+        return False
+    try:
+        return decode_journal_header(data, path).continues == RecordRef(part.last_seq, part.sum)
+    except LineDamaged:
+        return False
 
 
 def _check_last(data: bytes, path: str, part: Part) -> None:

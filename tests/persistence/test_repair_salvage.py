@@ -283,3 +283,20 @@ async def test_one_repair_does_all_that_can_be_done_though_nothing_can_be_kept_o
     assert (again.steps, again.left) == ([], first.left)
     assert {finding.kind for finding in check(root).list} <= {"journal"}
     assert (first.left == []) == (salvage == "readable")
+
+
+async def test_a_session_is_loaded_and_goes_on_when_the_loss_was_at_the_beginning_of_a_file(root):
+    """Then salvage leaves a newest file that holds no record yet."""
+    path = journals(root, "a")[1]
+    first = next(seq for seq in ALL if b'\n{"seq":%d,' % seq in path.read_bytes())
+    break_record(path, first)
+    repair(root, salvage="prefix", write=True)
+    assert check(root).list == []
+    assert await loaded(root, "a") == {"a": ALL[: first - 1]}
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        lease = await store.acquire("a", create=False)
+        await store.load(lease)
+        push(store, lease, 3)
+    await cut_all(root)
+    assert check(root).list == []
+    assert await loaded(root, "a") == {"a": ALL[: first + 2]}
