@@ -134,7 +134,7 @@ class FileStore(RecordStore):
             events=self._events,
             on_broken=self._on_broken,
             on_cut=self._forget_idle,
-            find_log=self._find_log,
+            find_log=lambda session: self._logs.get(session),  # the dict is another after every opening
         )
         try:
             self._recovered = await engine.open(self._lock_timeout_s, allow_network_fs=self._allow_network_fs)
@@ -361,9 +361,6 @@ class FileStore(RecordStore):
             yield info
 
     # --- what the engine tells ----------------------------------------------------------------------------------------
-
-    def _find_log(self, session: str) -> SessionLog | None:
-        return self._logs.get(session)
 
     def _on_broken(self, log: SessionLog) -> None:
         """A record of the session could not be encoded: its owner must load it again."""
