@@ -134,7 +134,7 @@ class FileStore(RecordStore):
             events=self._events,
             on_broken=self._on_broken,
             on_cut=self._forget_idle,
-            find_log=lambda session: self._logs.get(session),  # the dict is another after every opening
+            find_log=lambda session: self._logs.get(session),  # noqa: PLW0108  another dict after every opening
         )
         try:
             self._recovered = await engine.open(self._lock_timeout_s, allow_network_fs=self._allow_network_fs)
