@@ -286,6 +286,7 @@ class Engine:
         current = self.log.current
         if current is not None and current.file is not None and current.marked == current.written:
             await self._sync_thread.run(current.file.sync)
+            current.synced = current.written  # its crc stays behind: nothing of this segment is cut any more
 
     async def note_end(self) -> None:
         """Note in the catalog how far the log is: what of that is missing when it is opened next is damage.

@@ -128,7 +128,10 @@ class SnapshotsConformance:
         await store.prune(lease, [(1, 200)])
         assert loads(bytes((await store.load(lease)).snapshot.data)) == "good"
         with suppress(StoreCorrupt):  # where something was dropped
-            assert seqs(await store.load(lease, before=300)) == list(range(1, 301))
+            loaded = await store.load(lease, before=300)
+            while loaded.snapshot is not None:  # where nothing was dropped, they may be there still
+                loaded = await store.load(lease, before=loaded.snapshot.seq)
+            assert seqs(loaded) == list(range(1, 301))
 
     async def test_snapshots_are_there_after_reopening(self, new_store):
         async with opened(new_store(), working=self.working) as store:
