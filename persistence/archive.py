@@ -15,7 +15,7 @@ from array import array
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from .errors import JournalCorrupt, LineDamaged, SessionTombstoned, StoreClosed, StoreCorrupt
+from .errors import JournalCorrupt, LineDamaged, LogCorrupt, SessionTombstoned, StoreClosed, StoreCorrupt
 from .frame_index import MAX_FRAME, frames_in
 from .journal import Part, check_end, open_journal, read_journal
 from .journal_index import read_index
@@ -209,6 +209,11 @@ class FileArchive:
                 read_journal(self._has.disk, self._path(row.number), Part.of(row), owner)
                 raise JournalCorrupt(self._path(row.number), 0, row.first_seq, "it was damaged when it was sealed")
             read_journal(self._has.disk, self._path(view.extent.number), Part.of(view.extent), owner)
+        before = 0 if view.extent is None else view.extent.seq
+        if view.segments and view.segments[0].first_seq > before + 1:
+            first = view.segments[0]
+            why = f"records {before + 1} to {first.first_seq - 1} of {self._session!r} are missing before it"
+            raise LogCorrupt(first.segment.path, first.spans[0], why)
         for place in view.segments:
             place.lines(self._has.disk, self._session)
         kept.proven = key

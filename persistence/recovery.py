@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Known = Callable[[str, str], bool]
 
 _TURN_SESSIONS: Final = 250
+_ALL: Final = 1 << 62
 HELD_BYTES: Final = 64 * 1024 * 1024
 """This much of the log is kept in memory until it is cut, so that sessions load without reading it again."""
 
@@ -105,7 +106,7 @@ class LogRecovery:
         await self._note_ends()
         await self._bury()
         self._set_end(kept, noted)
-        self._log.next_number = max([first_live - 1, *numbers, *([noted.segment] if noted else [])]) + 1
+        self._log.next_number = max(first_live - 1, noted.segment if noted else 0, *numbers) + 1
         await self._blame()
         damaged = {number for number, _ in self._damage}
         self._log.damaged = min(damaged, default=None)
@@ -277,7 +278,7 @@ class LogRecovery:
             owners = [await self._owner(owner) for owner in damage.owners or ()]
             if not owners or None in owners:
                 self._found.unowned_damage = error
-                last_unowned = (number, damage.offset)
+                last_unowned = (number, damage.offset or _ALL)  # lines behind another header may be another's
             for log in owners:
                 if log is not None:
                     log.damage = error

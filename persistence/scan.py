@@ -98,14 +98,17 @@ class SegmentScan:
         self.marked: list[Marked] = []
         self.runs: list[Run] = []
         self.gaps: list[Gap] = []
-        self.header, self._start = _read_header(path, number, data)
+        self.header, self._start = _read_header(path, data)
+        self._strange_bytes = 0
+        if self.header is not None and self.header.number != number:  # another segment's file: none of its lines counts
+            self.header, self._start, self._strange_bytes = None, self.size, self.size
         if self.header is None and self.size:
             self.gaps.append(Gap(0, self._start, None))
 
     @property
     def synced_bytes(self) -> int:
         """The most that any sound line says of how far the segment was synced; it only grows from line to line."""
-        return max((run.synced_bytes for run in self.runs), default=0)
+        return max((run.synced_bytes for run in self.runs), default=self._strange_bytes)
 
     @property
     def is_settled(self) -> bool:
@@ -275,14 +278,14 @@ class _Owner(msgspec.Struct):
 _OWNER: Final = msgspec.json.Decoder(_Owner)
 
 
-def _read_header(path: str, number: int, data: bytes) -> tuple[SegmentHeader | None, int]:
-    """The header and where it ends; None for one that is missing, damaged, or another segment's."""
+def _read_header(path: str, data: bytes) -> tuple[SegmentHeader | None, int]:
+    """The header and where it ends; None for one that is missing or damaged."""
     end = data.find(b"\n", 0, CHUNK_BYTES) + 1
     try:
         header = decode_segment_header(data[:end], path)
     except LineDamaged:
         return None, end
-    return (header if header.number == number else None), end
+    return header, end
 
 
 def _owners(damaged: bytes, previous: bytes | None, following: bytes | None) -> tuple[tuple[str, str], ...] | None:

@@ -149,3 +149,41 @@ async def test_an_unfinished_end_behind_what_was_noted_is_no_damage(root):
     async with opened(small(crashed), working=False) as store:
         lease = await store.acquire("a", create=False)
         assert seqs(await store.load(lease)) == list(range(1, 53))
+
+
+async def with_snapshot(root: Path) -> None:
+    """Record 3 is the only one of its session in segment 2, behind a snapshot in segment 3."""
+    async with opened(small(root), working=False) as store:
+        lease, other = await store.acquire("a", create=True), await store.acquire("other", create=True)
+        push(store, lease, 2)
+        await store.flush("synced")
+        store._engine.log.seal()
+        await store._engine.cutter.cut()
+        for _ in range(3):
+            push(store, lease, 1, first=lease.appended_seq + 1)
+            push(store, other, 20, first=other.appended_seq + 1)
+            await store.flush("synced")
+            store._engine.log.seal()
+        store.save(lease, 4, b"{}")
+        await store.saved(lease, 4)
+
+
+async def test_a_frame_whose_record_is_lost_below_a_snapshot_is_not_just_absent(root):
+    await with_snapshot(root)
+    segments(root)[0].unlink()
+    async with opened(small(root), working=False) as store:
+        lease = await store.acquire("a", create=False)
+        assert seqs(await store.load(lease)) == [5]
+        archive = store.archive(lease)
+        with pytest.raises(LogCorrupt, match="missing"):
+            archive.read([3])
+        assert [record.seq for record in archive.read([1, 4])] == [1, 4]
+
+
+async def test_the_copy_of_another_segment_proves_nothing(root):
+    await with_snapshot(root)
+    first, *_, newest = segments(root)
+    newest.write_bytes(first.read_bytes())
+    async with opened(small(root), working=False) as store:
+        with pytest.raises(LogCorrupt):
+            await store.acquire("a", create=False)
