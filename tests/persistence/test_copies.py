@@ -31,10 +31,10 @@ def copy_running(root: Path, copy: Path) -> bool:
     try:
         if (root / "snapshots").exists():
             shutil.copytree(root / "snapshots", copy / "snapshots")
+        shutil.copytree(root / "journals", copy / "journals")
         (copy / "log").mkdir()
         for segment in sorted((root / "log").glob("*.ndjson"), reverse=True):  # newest first
             shutil.copy2(segment, copy / "log")
-        shutil.copytree(root / "journals", copy / "journals")
     except (FileNotFoundError, shutil.Error):
         return False
     after = (root / "catalog.db").read_bytes()

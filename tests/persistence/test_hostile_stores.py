@@ -127,7 +127,7 @@ async def test_a_journal_line_that_is_too_long(root, counted):
         assert ["journal", "a"] in in_child(root, "verify")
     else:
         assert told == {"a": "JournalCorrupt", "b": 45, "c": 45}
-        assert in_child(root, "verify") == [["tail", "a"], ["journal", "a"]]
+        assert sorted(in_child(root, "verify")) == [["journal", "a"], ["tail", "a"]]
     steps, left = in_child(root, "repair")
     assert (steps > 0, left) == (True, [])
     assert not check(root).damaged
