@@ -31,6 +31,8 @@ _MARK: Final = b'"kind":"store.deleted"'
 _MARK_WITHIN: Final = 96
 """`seq` and `at`, which come before it, are shorter."""
 _RECORD: Final = b',"r":{"seq":'
+_SWALLOWED_HEAD: Final = b'{"w":'
+_SUM_END: Final = b'"}'
 _SUM_BYTES: Final = SUFFIX_BYTES - 1
 _OWNED_LINE: Final = re.compile(
     rb'\{"w":[0-9]+,"p":"([0-9a-f]{8})",("s":[^\x00]+,"birth":"[0-9a-f]{16}"),"r":\{[^\x00]*,"sum":"([0-9a-f]{8})"\}\n'
@@ -184,18 +186,33 @@ class SegmentScan:
         return Run(position, at, lines, last_start, is_watermark, synced_bytes, expected)
 
     def _next_sound(self, position: int, size: int) -> int:
-        """Where the next line starts that is sound by itself; `size` when there is none."""
-        while position < size:
+        """Where the next line starts that is sound by itself; `size` when there is none.
+
+        A line whose LF is damaged has swallowed the one behind it, which then starts where a head follows a sum.
+        """
+        swallowed = self._swallowed(position, size)
+        while swallowed is None and position < size:
             end = self.data.find(b"\n", position, size)
             if end < 0:
                 return size
             position = end + 1
-            line = self._line(position, size)
-            head = _head(line)
-            if not verify(line) or not head or _owner(line, len(head) + 10) is None:
-                continue
-            return position
-        return size
+            if self._is_sound(self._line(position, size)):
+                return position
+            swallowed = self._swallowed(position, size)
+        return size if swallowed is None else swallowed
+
+    def _swallowed(self, position: int, size: int) -> int | None:
+        """Where the last line starts among those that are one with the line at `position`, if it is sound by itself."""
+        line = self._line(position, size)
+        start = line.rfind(_SWALLOWED_HEAD)
+        if start < len(_SUM_END) + 1 or line[start - len(_SUM_END) - 1 : start - 1] != _SUM_END:
+            return None
+        return position + start if self._is_sound(line[start:]) else None
+
+    @staticmethod
+    def _is_sound(line: bytes) -> bool:
+        head = _head(line)
+        return bool(head) and _owner(line, len(head) + 10) is not None and verify(line)
 
     def judge(self, *, proven: bool, synced: int = 0) -> list[Damage]:
         """Drop what belongs to a torn end, and return the damage before it.

@@ -73,9 +73,6 @@ def test_a_mixed_journal_that_is_damaged_anywhere_is_refused_and_a_snapshot_is_p
         loop.run(damage())
 
 
-@pytest.mark.xfail(
-    reason="some flipped bits make the newest synced record of the session with a gap look torn", strict=False
-)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_mixed_segment_behind_others_that_is_damaged_anywhere_loses_nothing_that_was_shown_to_be_synced(faults, part):
     with simulated(1) as (loop, _):

@@ -242,3 +242,14 @@ def test_lines_longer_than_a_piece_are_read():
     second, _ = encode_log_line(len(header) + len(line), last, encode_owner("b", "0" * 16), record)
     found, damage = scan(header + line + second)
     assert (count(found), damage) == (2, [])
+
+
+@pytest.mark.parametrize("swallows", [1, 2])
+def test_a_line_behind_a_damaged_line_end_still_shows_what_was_synced(swallows):
+    watermark, _ = encode_watermark(WRITTEN.synced, WRITTEN.last)
+    data = bytearray(WRITTEN.data + watermark)
+    for start in [*WRITTEN.starts[-swallows + 1 :], len(WRITTEN.data)][-swallows:]:
+        data[start - 1] ^= 1
+    found, damage = scan(bytes(data))
+    assert [place.offset for place in damage] == [WRITTEN.starts[-swallows]]
+    assert found.end == len(data)
