@@ -34,7 +34,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     path: str
     what: str
     """What is wrong, for people."""
-    todo: str
+    advice: str
     """What to do next."""
     offset: int | None = None
     """Where in the file, in bytes; None: the file as a whole."""
@@ -47,7 +47,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
         place = self.path if self.offset is None else f"{self.path}, offset {self.offset}"
         whose = "" if self.session is None else f", session {self.session!r}"
         which = "" if self.seq is None else f", record {self.seq}"
-        return f"{self.severity}: {self.kind}: {place}{whose}{which}: {self.what}; to do: {self.todo}"
+        return f"{self.severity}: {self.kind}: {place}{whose}{which}: {self.what}; to do: {self.advice}"
 
 
 class Findings:
@@ -79,11 +79,11 @@ class Findings:
     def add(self, finding: Finding) -> None:
         """Add a finding; in what to do, the lines to type are filled in."""
         self.meet(finding.session)
-        if "{" in finding.todo:
+        if "{" in finding.advice:
             alone = [] if finding.session is None or finding.kind in OF_LOG else [finding.session]
             salvage = repair_command(self._root, salvage="readable", sessions=alone)
-            todo = finding.todo.replace("{repair}", f"`{repair_command(self._root)}`")
-            finding = msgspec.structs.replace(finding, todo=todo.replace("{salvage}", f"`{salvage}`"))
+            advice = finding.advice.replace("{repair}", f"`{repair_command(self._root)}`")
+            finding = msgspec.structs.replace(finding, advice=advice.replace("{salvage}", f"`{salvage}`"))
         self.counts[finding.severity] += 1
         if len(self.list) < KEPT_MAX:
             self.list.append(finding)
@@ -100,28 +100,28 @@ class Findings:
         kind: str,
         path: str,
         what: str,
-        todo: str,
+        advice: str,
         *,
         offset: int | None = None,
         session: str | None = None,
         seq: int | None = None,
     ) -> None:
         """Add a note."""
-        self.add(Finding("note", kind, path, what, todo, offset, session, seq))
+        self.add(Finding("note", kind, path, what, advice, offset, session, seq))
 
     def damage(
         self,
         kind: str,
         path: str,
         what: str,
-        todo: str,
+        advice: str,
         *,
         offset: int | None = None,
         session: str | None = None,
         seq: int | None = None,
     ) -> None:
         """Add damage."""
-        self.add(Finding("damage", kind, path, what, todo, offset, session, seq))
+        self.add(Finding("damage", kind, path, what, advice, offset, session, seq))
 
     def __repr__(self) -> str:
         """Counts only."""

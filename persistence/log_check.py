@@ -49,8 +49,8 @@ class LogCheck:
             findings.note("torn", survey.path(number), what, "nothing, opening the store keeps it aside", offset=0)
         for number, offset, size in survey.torn:
             what = f"a torn end of {size} bytes, which a crash left unfinished"
-            todo = "nothing, opening the store keeps it aside"
-            findings.note("torn", survey.path(number), what, todo, offset=offset)
+            advice = "nothing, opening the store keeps it aside"
+            findings.note("torn", survey.path(number), what, advice, offset=offset)
         for number, damage in list(survey.damage):
             self._tell(number, damage)
         self.dead = survey.dead()

@@ -89,8 +89,8 @@ class _Check:
         try:
             finished = self._layout.is_finished(self._disk)
         except StoreCorrupt as error:
-            todo = f"{REPAIR} writes it anew"
-            self._findings.damage("format", self._layout.format, error.why, todo)
+            advice = f"{REPAIR} writes it anew"
+            self._findings.damage("format", self._layout.format, error.why, advice)
             return True
         if not finished:
             what = "it is missing, because making the store was cut short; no record is in it"
@@ -103,9 +103,9 @@ class _Check:
         try:
             catalog = copy_catalog(self._disk, layout.catalog, folder)
         except CatalogCorrupt as error:
-            todo = f"{REPAIR} makes it anew from the journals and the log"
+            advice = f"{REPAIR} makes it anew from the journals and the log"
             if finished:
-                self._findings.damage("catalog", layout.catalog, error.why, todo)
+                self._findings.damage("catalog", layout.catalog, error.why, advice)
         else:
             survey.read(catalog.first_live_segment(), catalog.log_end())
             return catalog

@@ -61,7 +61,7 @@ def test_findings_are_json_when_asked_for(folder, capsys):
     assert main(["verify", str(folder), "--json"]) == 1
     found, summary = [json.loads(line) for line in lines(capsys)]
     assert (found["severity"], found["session"]) == ("damage", "user-42")
-    assert {"kind", "path", "what", "todo", "offset"} <= found.keys()
+    assert {"kind", "path", "what", "advice", "offset"} <= found.keys()
     assert summary["summary"]["damage"] == 1
 
 

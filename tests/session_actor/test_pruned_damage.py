@@ -65,7 +65,7 @@ async def test_lost_snapshots_are_damage_and_salvage_makes_it_load(folder, how, 
     left = {path.name: path.read_bytes() for path in snapshots(folder)}
     (finding,) = [finding for finding in check(folder).list if finding.severity == "damage"]
     assert (finding.kind, finding.session) == ("pruned", "user-42")
-    assert "--salvage" in finding.todo
+    assert "--salvage" in finding.advice
 
     repairs = repair(folder, write=True)
     assert ([step.kind for step in repairs.steps], [one.kind for one in repairs.left]) == ([], ["pruned"])
