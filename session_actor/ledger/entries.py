@@ -1,0 +1,73 @@
+"""Entries: the ledger after all repairs. A renderer turns them into a dialect's messages and decides nothing more.
+
+A CHUNK is what is rendered and counted at once: one assistant entry and all up to the next one; the first chunk of a
+view is what comes before its first assistant entry. No rule reaches over the border of a chunk, so a finished chunk is
+rendered and counted once.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from session_actor.blocks import CallRef, Document, Image, Native, Text, Thinking, ToolCall
+
+Dialect: TypeAlias = Literal["openai_chat", "openai_responses", "anthropic", "gemini"]
+"""The form of a provider's requests and replies."""
+
+Why: TypeAlias = Literal["interrupted", "held", "stub", "cut"]
+"""Why a result does not show what the tool said: no result came; the call is held for approval; it is old and only a
+line of it is left; it is long and its middle is left out."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Whom a request is for, as far as it decides what is shown. Equal targets give equal entries."""
+
+    dialect: Dialect
+    model: str
+    family: str
+    """The family of the model's tokenizer, as `estimate_tokens` takes it."""
+    result_cap_tokens: int
+    """A result estimated longer shows its head (70%) and its tail (30%)."""
+    sees_images: bool = True
+    sees_documents: bool = True
+
+
+class UserEntry(msgspec.Struct, frozen=True, gc=False):
+    """What the user's side says; never empty. References are framed text by now."""
+
+    blocks: tuple[Text | Image | Document, ...]
+
+
+class AssistantEntry(msgspec.Struct, frozen=True, gc=False):
+    """What the model said; never empty. The ids of its calls are those that go on the wire."""
+
+    blocks: tuple[Text | Thinking | ToolCall | Native, ...]
+    """A `Thinking` or `Native` here is one of the target's own: it is sent as it came."""
+
+
+class ShownResult(msgspec.Struct, frozen=True, gc=False):
+    """One result as it is shown."""
+
+    ref: CallRef
+    call_id: str
+    """As on the wire: the id of its call in the entry before."""
+    name: str
+    """The tool."""
+    blocks: tuple[Text | Image | Document, ...]
+    """Never empty: a result that says nothing shows a text that says so."""
+    is_error: bool = False
+    why: Why | None = None
+    """Why it is not what the tool said; None: it is."""
+
+
+class ResultsEntry(msgspec.Struct, frozen=True, gc=False):
+    """The results of all calls of the assistant entry before, one each, in the order of the calls."""
+
+    results: tuple[ShownResult, ...]
+
+
+Entry: TypeAlias = UserEntry | AssistantEntry | ResultsEntry
+"""A view starts with a `UserEntry`; a `ResultsEntry` follows exactly the assistant entries with calls; no two entries
+of one type are neighbours. So a chunk is [assistant, results?, user?], and the first one is [user]."""

@@ -1,0 +1,1 @@
+"""Models: what is known of each family, as data."""

@@ -1,0 +1,1 @@
+"""Replies: what a provider answered, in any dialect, as one turn."""

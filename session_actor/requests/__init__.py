@@ -1,0 +1,1 @@
+"""Requests: the ledger in the form of one dialect, complete for its SDK."""

@@ -1,0 +1,60 @@
+"""A request as the session gives it out: a dict for the SDK, with what the session knows of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from session_actor.frames import PendingCall
+    from session_actor.ledger.entries import Dialect
+
+
+class Note(msgspec.Struct, frozen=True, gc=False):
+    """One place where a request differs from the ledger."""
+
+    what: str
+    """A word that says how; the words stand in `requests.notes`."""
+    frame: int | None = None
+    """The frame concerned; None: no single one."""
+
+
+class Request(dict[str, Any]):
+    """Keyword arguments for one call of the SDK; every level of it is the caller's own.
+
+    `client.messages.create(**request)` (anthropic), `client.chat.completions.create(**request)` (openai_chat),
+    `client.responses.create(**request)` (openai_responses), `client.models.generate_content(**request)` (gemini).
+    """
+
+    __slots__ = (
+        "added",
+        "dialect",
+        "generation",
+        "head",
+        "input_tokens",
+        "max_output_tokens",
+        "model",
+        "omitted",
+        "pending",
+        "seq",
+    )
+
+    seq: int
+    """The number of its record: what `add_response(reply, request=…)` and `request_failed` know it by."""
+    dialect: Dialect
+    model: str
+    head: int
+    """The newest frame that it shows."""
+    generation: int
+    """The compaction that it shows; 0: none."""
+    input_tokens: int
+    """How long it is, as estimated."""
+    max_output_tokens: int
+    """The most that it asks for."""
+    pending: tuple[PendingCall, ...]
+    """The calls whose result it shows as missing: those open at its head."""
+    omitted: tuple[Note, ...]
+    """What the ledger holds and it does not show: another model's thinking, what was trimmed, …"""
+    added: tuple[Note, ...]
+    """What it shows and the ledger does not hold: placeholders, bridges, "Continue.", …"""
