@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from session_actor.blocks import CallRef, Document, Image, Native, Text, Thinking, ToolCall
+from session_actor.requests.request import Note
 
 Dialect: TypeAlias = Literal["openai_chat", "openai_responses", "anthropic", "gemini"]
 """The form of a provider's requests and replies."""
@@ -37,14 +38,16 @@ class Target(msgspec.Struct, frozen=True):
 class UserEntry(msgspec.Struct, frozen=True, gc=False):
     """What the user's side says; never empty. References are framed text by now."""
 
-    blocks: tuple[Text | Image | Document, ...]
+    blocks: tuple[Text | Image | Document | Native, ...]
+    """A `Native` here is a content block of the target's dialect, such as a recording: it is sent as it came."""
 
 
 class AssistantEntry(msgspec.Struct, frozen=True, gc=False):
     """What the model said; never empty. The ids of its calls are those that go on the wire."""
 
     blocks: tuple[Text | Thinking | ToolCall | Native, ...]
-    """A `Thinking` or `Native` here is one of the target's own: it is sent as it came."""
+    """A `Thinking` or `Native` here is one of the target's own: it is sent as it came. So is every `signature`; a
+    `Text` that has one may be empty, but never stands alone. The arguments of a call are the text of a JSON object."""
 
 
 class ShownResult(msgspec.Struct, frozen=True, gc=False):
@@ -52,11 +55,12 @@ class ShownResult(msgspec.Struct, frozen=True, gc=False):
 
     ref: CallRef
     call_id: str
-    """As on the wire: the id of its call in the entry before."""
+    """As on the wire: the id of its call in the entry before. `""` for a call of Gemini's that came without an id."""
     name: str
     """The tool."""
-    blocks: tuple[Text | Image | Document, ...]
-    """Never empty: a result that says nothing shows a text that says so."""
+    blocks: tuple[Text | Image | Document | Native, ...]
+    """Never empty: a result that says nothing shows a text that says so. Texts only for `openai_chat` and `gemini`, and
+    for an error of `anthropic`: what else it holds follows in the user entry. A `Native` is the dialect's own."""
     is_error: bool = False
     why: Why | None = None
     """Why it is not what the tool said; None: it is."""
@@ -71,3 +75,21 @@ class ResultsEntry(msgspec.Struct, frozen=True, gc=False):
 Entry: TypeAlias = UserEntry | AssistantEntry | ResultsEntry
 """A view starts with a `UserEntry`; a `ResultsEntry` follows exactly the assistant entries with calls; no two entries
 of one type are neighbours. So a chunk is [assistant, results?, user?], and the first one is [user]."""
+
+
+class Chunk(msgspec.Struct, frozen=True, gc=False):
+    """A part of a view that is rendered, counted and hashed at once (see above). Equal for equal frames and target."""
+
+    entries: tuple[Entry, ...]
+    """[user] for the first chunk of a view, [assistant, results?, user?] for all others."""
+    first_frame: int
+    """The frame that its first turn stands in; 0 for a chunk that holds nothing of a frame."""
+    last_frame: int
+    """The newest frame that a turn of it stands in. Where a frame has many turns, chunks may share it."""
+    user_frame: int | None = None
+    """The frame of the first user or system turn in it: where the next exchange begins. None: there is none."""
+    omitted: tuple[Note, ...] = ()
+    added: tuple[Note, ...] = ()
+    paused: bool = False
+    """Whether it ends with an assistant turn that the provider paused: it is sent as it is, without a user turn after
+    it, and the model goes on."""

@@ -15,7 +15,7 @@ class Note(msgspec.Struct, frozen=True, gc=False):
     """One place where a request differs from the ledger."""
 
     what: str
-    """A word that says how; the words stand in `requests.notes`."""
+    """A word that says how; the words stand in `ledger.notes`."""
     frame: int | None = None
     """The frame concerned; None: no single one."""
 
