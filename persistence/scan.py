@@ -72,6 +72,8 @@ class Gap(NamedTuple):
     end: int
     owners: tuple[tuple[str, str], ...] | None
     """As in `Damage`."""
+    shown: int = 0
+    """What a line that is sound, but does not follow, says of how far the segment was synced."""
 
 
 class Damage(NamedTuple):
@@ -110,7 +112,8 @@ class SegmentScan:
     @property
     def synced_bytes(self) -> int:
         """The most that any sound line says of how far the segment was synced; it only grows from line to line."""
-        return max((run.synced_bytes for run in self.runs), default=self._strange_bytes)
+        shown = *(run.synced_bytes for run in self.runs), *(gap.shown for gap in self.gaps)
+        return max(self._strange_bytes, *shown, 0)
 
     @property
     def is_settled(self) -> bool:
@@ -121,7 +124,8 @@ class SegmentScan:
     @property
     def end(self) -> int:
         """Where the sound lines end, gaps between them included."""
-        return self.runs[-1].end if self.runs else (0 if self.header is None else self._start)
+        ends = *(run.end for run in self.runs[-1:]), *(gap.end for gap in self.gaps if gap.shown)
+        return max(ends, default=0 if self.header is None else self._start)
 
     def steps(self, limit: int) -> Iterator[None]:
         """Read up to offset `limit`, a piece at a time."""
@@ -134,12 +138,20 @@ class SegmentScan:
                 self.runs.append(run)
                 position, previous = run.end, run.last_sum
             else:
-                after = self._next_sound(position, size)
-                head = len(_head(self._line(after, size))) if after < size else 0
-                following = self.data[after + head : after + head + 8] if head else None
-                self.gaps.append(Gap(position, after, _owners(self.data[position:after], previous, following)))
-                position, previous = after, following
+                gap, previous = self._read_gap(position, size, previous)
+                self.gaps.append(gap)
+                position = gap.end
             yield
+
+    def _read_gap(self, position: int, size: int, previous: bytes | None) -> tuple[Gap, bytes | None]:
+        """What does not follow the line before, and the sum that the line behind it names; None: any will do."""
+        line = self._line(position, size)
+        if self._is_sound(line):
+            return Gap(position, position + len(line), None, _synced_bytes(_head(line))), None
+        after = self._next_sound(position, size)
+        head = len(_head(self._line(after, size))) if after < size else 0
+        following = self.data[after + head : after + head + 8] if head else None
+        return Gap(position, after, _owners(self.data[position:after], previous, following)), following
 
     def _line(self, position: int, size: int) -> bytes:
         end = self.data.find(b"\n", position, min(size, position + MAX_LINE_BYTES))
@@ -182,7 +194,7 @@ class SegmentScan:
             lines += 1
             last_start = at
             at += len(line) + 1
-        synced_bytes = int(head[5:-6]) if lines else 0
+        synced_bytes = _synced_bytes(head) if lines else 0
         return Run(position, at, lines, last_start, is_watermark, synced_bytes, expected)
 
     def _next_sound(self, position: int, size: int) -> int:
@@ -222,7 +234,7 @@ class SegmentScan:
         synced = max(synced, self.synced_bytes)
         damage: list[Damage] = []
         for gap in self.gaps:
-            if not proven and synced <= gap.start:
+            if not proven and synced <= gap.start and not (damage and gap.shown):  # what shows damage is no torn end
                 self._drop_from(gap.start)
                 break
             damage.append(Damage(self.path, gap.start, gap.owners))
@@ -231,6 +243,7 @@ class SegmentScan:
     def _drop_from(self, offset: int) -> None:
         """Forget what lies behind `offset`, where a gap begins."""
         self.runs = [run for run in self.runs if run.start < offset]
+        self.gaps = [gap for gap in self.gaps if gap.start < offset]
         self.marked = [marked for marked in self.marked if marked.begin < offset]
         for owner, places in list(self.spans.items()):
             del places[bisect_left(places, offset) :]
@@ -257,6 +270,10 @@ def _head(line: bytes) -> bytes:
     """
     comma = line.find(b',"p":"', 6, 32)
     return line[: comma + 6] if comma > 0 and line.startswith(b'{"w":') and line[5:comma].isdigit() else b""
+
+
+def _synced_bytes(head: bytes) -> int:
+    return int(head[5:-6])
 
 
 def _owner(line: bytes, start: int) -> bytes | None:

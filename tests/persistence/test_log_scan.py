@@ -180,6 +180,18 @@ def test_a_line_in_the_wrong_place_is_not_taken():
         assert [found.offset for found in damage][:1] == [WRITTEN.starts[3 if len(other) > len(lines) else 2]]
 
 
+@pytest.mark.parametrize("apart", [1, 3])
+def test_swapped_lines_do_not_hide_what_a_watermark_behind_them_shows_to_be_synced(apart):
+    watermark, _ = encode_watermark(len(WRITTEN.data), WRITTEN.last)
+    lines = WRITTEN.data.splitlines(keepends=True)
+    lines[-1 - apart], lines[-1] = lines[-1], lines[-1 - apart]
+    found, damage = scan(b"".join(lines))
+    assert (damage, count(found)) == ([], 19 - apart)
+    found, damage = scan(b"".join([*lines, watermark]))
+    assert damage[0].offset == WRITTEN.starts[19 - apart]
+    assert found.synced_bytes == len(WRITTEN.data)
+
+
 def test_a_sound_line_of_another_form_is_not_taken():
     line, _ = close_line(b'{"w":"many","p":"%b"' % WRITTEN.last.encode())
     found, damage = scan(WRITTEN.data + line)
