@@ -3,8 +3,7 @@
 A reply tells how many tokens its request had. Of two such readings of one view, the difference is what the frames
 between their heads cost, whatever the rest costs. So a request is priced from three sources:
 
-- the newest reading on its path with the same key and view, its ANCHOR: only what was added since is
-  estimated;
+- the newest reading on its path with the same key and view, its ANCHOR: only what was added since is estimated;
 - without one (after a trim, a compaction, other instructions, at a fork): the frames measured by differences, each at
   what it cost, and the fixed part with the offset that an earlier reading showed;
 - for what no reading covers: the estimate times the RATIO, which is learned from differences only, so that what the
@@ -15,138 +14,92 @@ All of it is pure, and all numbers come from records: a replay prices as the liv
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from math import exp
+from typing import TYPE_CHECKING, Final
 
-import msgspec
+from .readings import Failure, Key, Learned, Quote, Reading, Shown, kept
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
-LIMIT: Final = 32
-"""The most readings that are kept."""
+    OnPath = Callable[[int], bool]
 
+_LOWEST: Final = 0.5
+_HIGHEST: Final = 3.0
+"""A reading, or a ratio, outside of these is believed to be no count of what was sent."""
 
-class Key(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What two requests must share before the real length of one says what the other has at the same frame."""
+_PRIOR_TOKENS: Final = 1_000
+"""The ratio starts from the one of the same model with other instructions (there: from 1.0), which counts for so many
+tokens of messages measured."""
+_MEMORY_TOKENS: Final = 50_000
+"""Differences count for less (1/e) when so many tokens of messages were measured after them."""
 
-    model: str
-    dialect: str
-    configured: int | None = None
-    """The frame of the instructions in force."""
-    generation: int = 0
-    """The compaction that is shown; 0: none."""
+_ESTIMATED: Final = 0.05
+"""How far off the estimate of some messages is, as a share of it, once there is a ratio (one standard deviation) …"""
+_UNKNOWN: Final = 0.10
+"""… and before."""
+_MEASURED: Final = 0.01
+"""How far off are measured frames in another view: other placeholders, other thinking, parts of a difference."""
+_FIXED_SHARE, _FIXED_TOKENS = 0.15, 300
+"""How far off the fixed part is: a share of its estimate, and what a provider puts in unseen when there are tools."""
 
+_MARGIN: Final = 0.10
+"""The upper bound of a request of which nothing was measured …"""
+_MARGIN_REPRICED: Final = 0.03
+"""… of one without an anchor of which some frames were …"""
+_MARGIN_ANCHORED: Final = 0.002
+"""… of the anchored part of a request; what came since has `_MARGIN`."""
 
-class Shown(NamedTuple):
-    """What is to be priced: a view at a head, with its estimates [tokens, as `cost_of` gives them]."""
-
-    key: Key
-    view: int
-    """Names the mark in force: the seq of the record that made it; 0: no mark."""
-    head: int
-    fixed: int
-    """System prompt, tools, response format and whatever else stands in every request beside the messages."""
-    messages: int
-    """All frames that are shown, notes of a trim included; without `tail`."""
-    tail: int
-    """What this request alone has: the ephemeral part, `Continue.`, placeholders of open calls."""
-    up_to: Callable[[int], int]
-    """The part of `messages` in frames with ids up to this one, from 0 below the first to `messages` at the head.
-
-    Asked for the heads of readings only. It never falls as the id grows. An answer may be as coarse as a chunk: what
-    belongs to a chunk counts from its last frame on.
-    """
-
-
-class Quote(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """The price of a request, as its record keeps it. Numbers are tokens."""
-
-    key: Key
-    view: int
-    head: int
-    fixed: int
-    """As estimated; so are the next two."""
-    messages: int
-    tail: int
-    tokens: int
-    """How long the request is, as far as is known: the mean."""
-    upper: int
-    """How long it may be: for red, and for what must not fail."""
-    fixed_tokens: int
-    """The share of `tokens` that is the fixed part, its offset included."""
-    doubt: int
-    """How far off the messages may be priced (one standard deviation)."""
-    anchored: bool
-    """Whether a reading of this key and view was found on the path: `calibrated`."""
+_STEP: Final = 1.1
+"""A refusal makes prices go up at least by this."""
+_BELOW: Final = 0.97
+"""A request known to be so long was refused: the model takes at most this share of it."""
+_MODELS: Final = 8
+"""The most models whose refusals are remembered."""
 
 
-class Reading(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """The real length of a request that was answered, and what it says of the frames since the reading before."""
-
-    key: Key
-    view: int
-    head: int
-    """The head of the request: it says nothing of what came later, and nothing on a path without this frame."""
-    fixed: int
-    messages: int
-    tail: int
-    """The estimates, as quoted."""
-    real: int
-    """Input tokens, the cached ones included, as the provider counted them."""
-    offset: int
-    """What the fixed part costs beyond its estimate."""
-    since: int
-    """The head of the reading before, of the same key and view on the same path; 0: this is the first."""
-    real_since: int
-    """What the frames after `since`, up to `head`, really cost. Of a first reading: all messages, less certain."""
-    estimate_since: int
-    """What they were estimated at."""
-
-
-class Failure(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A request was refused as too long."""
-
-    model: str
-    dialect: str
-    factor: float
-    """By how much prices of this model go up, until a reading says better."""
-    ceiling: int | None
-    """The most input tokens that the model is known to take; None: nothing is known."""
-
-
-class Learned(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """All that a session knows of real lengths; in its state and its snapshots. At most `LIMIT` readings."""
-
-    readings: tuple[Reading, ...] = ()
-    """Oldest first."""
-    failures: tuple[Failure, ...] = ()
-    """The newest of each model and dialect, oldest first."""
-
-
-NOTHING: Final = Learned()
-"""What a new session knows."""
-
-
-def price(shown: Shown, learned: Learned, on_path: Callable[[int], bool]) -> Quote:
-    """How long a request is; O(`LIMIT`) when unanchored, else one pass over the readings.
+def price(shown: Shown, learned: Learned, on_path: OnPath) -> Quote:
+    """How long a request is; some passes over the readings, of which there are at most `LIMIT`.
 
     Args:
         shown: what it shows.
         learned: what the session knows.
         on_path: whether the frame of this id is `shown.head` or below it.
     """
-    del learned, on_path
-    tokens = shown.fixed + shown.messages + shown.tail
-    upper = tokens + -(-tokens // 10)
-    doubt = shown.messages // 10
-    parts = (shown.key, shown.view, shown.head, shown.fixed, shown.messages, shown.tail)
-    return Quote(*parts, tokens, upper, shown.fixed, doubt, anchored=False)
+    same = [one for one in learned.readings if _same_model(one.key, shown.key)]
+    ratio = _ratio(same, shown.key)
+    anchor = _newest(same, shown.key, shown.view, on_path)
+    fixed = shown.fixed + _offset(same, shown)
+    if anchor is not None:
+        since = abs(shown.messages - anchor.messages) + abs(shown.tail - anchor.tail)
+        added = ratio * (shown.messages - anchor.messages + shown.tail - anchor.tail)
+        total = anchor.real + (shown.fixed - anchor.fixed) + added
+        doubt = _ESTIMATED * since
+        margin = _MARGIN * since + _MARGIN_ANCHORED * anchor.real
+    else:
+        messages, unmeasured = _pieces(shown, [one for one in same if on_path(one.head)], ratio)
+        total = fixed + messages + ratio * shown.tail
+        doubt = (_ESTIMATED if same else _UNKNOWN) * unmeasured + _MEASURED * (shown.messages - unmeasured)
+        share = unmeasured / shown.messages if shown.messages else 1.0
+        margin = total * (_MARGIN * share + _MARGIN_REPRICED * (1 - share))
+    factor = _factor(learned, shown.key)
+    return Quote(
+        *shown[:-1],
+        tokens=max(0, round(total * factor)),
+        upper=max(0, round((total + margin) * factor)),
+        fixed_tokens=max(0, round(fixed * factor)),
+        doubt=round(doubt),
+        anchored=anchor is not None,
+        factor=factor,
+    )
 
 
-def learn(learned: Learned, quote: Quote, real: int, on_path: Callable[[int], bool]) -> Learned:
+def learn(learned: Learned, quote: Quote, real: int, on_path: OnPath) -> Learned:
     """What is known once the provider said how long a request was; `learned` itself when that is implausible.
 
-    Implausible is less than half or more than three times the estimate (0 is: aborted calls report it).
+    Implausible is less than half or more than three times the estimate (0 is: aborted calls report it). The reading
+    belongs to the request's head, wherever the session is by now; a second one of the same request's view and head
+    replaces the first.
 
     Args:
         learned: what the session knew.
@@ -154,15 +107,22 @@ def learn(learned: Learned, quote: Quote, real: int, on_path: Callable[[int], bo
         real: its input tokens as the provider counted them, cached ones included.
         on_path: whether the frame of this id is `quote.head` or below it.
     """
-    del quote, real, on_path
-    return learned
+    estimate = quote.fixed + quote.messages + quote.tail
+    if not (real > 0 and _LOWEST * estimate <= real <= _HIGHEST * estimate):
+        return learned
+    place = (quote.key, quote.view, quote.head)
+    others = [one for one in learned.readings if (one.key, one.view, one.head) != place]
+    before = _newest(others, quote.key, quote.view, on_path)
+    reading = _first(others, quote, real) if before is None else _next(before, quote, real)
+    failures = tuple(_corrected(one, quote.key, real) for one in learned.failures)
+    return Learned(kept([*others, reading]), tuple(one for one in failures if one.ceiling is not None))
 
 
 def fail(
     learned: Learned,
     quote: Quote,
     allowance: int,
-    on_path: Callable[[int], bool],
+    on_path: OnPath,
     *,
     actual: int | None = None,
     limit: int | None = None,
@@ -180,8 +140,17 @@ def fail(
         actual: the input tokens that the provider's error names; None: it names none.
         limit: the most input tokens that it names (what the model may answer already taken off); None: it names none.
     """
-    del quote, allowance, on_path, actual, limit
-    return learned
+    measured = learned if actual is None else learn(learned, quote, actual, on_path)
+    known = quote.tokens if actual is None or measured is learned else actual
+    highest = limit if limit is not None and limit > 0 else None
+    factor = quote.factor if measured is learned else 1.0
+    within = allowance if highest is None else min(allowance, highest)
+    if known <= within:
+        if measured is not learned or quote.upper < known * (2 - _BELOW):
+            highest = max(1, int(known * _BELOW))
+        else:
+            factor *= max(_STEP, (within + 1) * _STEP / max(1, known))
+    return _refused(measured, Failure(quote.key.model, quote.key.dialect, factor, highest))
 
 
 def ceiling(learned: Learned, model: str, dialect: str) -> int | None:
@@ -189,8 +158,8 @@ def ceiling(learned: Learned, model: str, dialect: str) -> int | None:
 
     The allowance is never above it.
     """
-    known = [one.ceiling for one in learned.failures if (one.model, one.dialect) == (model, dialect)]
-    return min((each for each in known if each is not None), default=None)
+    known = (one.ceiling for one in learned.failures if (one.model, one.dialect) == (model, dialect))
+    return next(known, None)
 
 
 def ratio_of(learned: Learned, key: Key) -> float:
@@ -198,5 +167,141 @@ def ratio_of(learned: Learned, key: Key) -> float:
 
     Multiply the estimates of single messages by it where `price` cannot be asked (the units of `plan_trim`).
     """
-    del learned, key
-    return 1.0
+    ratio = _ratio([one for one in learned.readings if _same_model(one.key, key)], key)
+    return ratio * _factor(learned, key)
+
+
+# --- what readings say -----------------------------------------------------------------------------------------------
+
+
+def _same_model(one: Key, other: Key) -> bool:
+    return one.model == other.model and one.dialect == other.dialect
+
+
+def _newest(readings: Sequence[Reading], key: Key, view: int, on_path: OnPath) -> Reading | None:
+    """The reading of this key and view with the highest head on the path."""
+    found = [one for one in readings if one.view == view and one.key == key and on_path(one.head)]
+    return max(found, key=_head, default=None)
+
+
+def _head(reading: Reading) -> int:
+    return reading.head
+
+
+def _plausible(reading: Reading) -> bool:
+    """Whether a difference can be what its frames cost: else something was left out, or put in, that frames are not."""
+    return (
+        reading.estimate_since > 0
+        and _LOWEST * reading.estimate_since <= reading.real_since <= _HIGHEST * reading.estimate_since
+    )
+
+
+def _ratio(same: Sequence[Reading], key: Key) -> float:
+    """Of readings of one model: from the differences of the same key, beginning with what those of other keys say."""
+    differences = [one for one in same if one.since and _plausible(one)]
+    prior = _weighed((one for one in differences if one.key != key), 1.0)
+    return _weighed((one for one in differences if one.key == key), prior)
+
+
+def _weighed(differences: Iterable[Reading], prior: float) -> float:
+    real, estimate, passed = prior * _PRIOR_TOKENS, float(_PRIOR_TOKENS), 0
+    for one in reversed(list(differences)):
+        weight = exp(-passed / _MEMORY_TOKENS)
+        real += weight * one.real_since
+        estimate += weight * one.estimate_since
+        passed += one.estimate_since
+    return real / estimate
+
+
+def _offset(same: Sequence[Reading], shown: Shown) -> int:
+    """What the fixed part costs beyond its estimate, by the newest reading of its key, else by one of its model."""
+    for one in reversed(same):
+        if one.key == shown.key:
+            return one.offset
+    if not same:
+        return 0
+    newest = same[-1]
+    return newest.offset if shown.fixed >= newest.fixed else round(newest.offset * shown.fixed / newest.fixed)
+
+
+def _pieces(shown: Shown, readings: Iterable[Reading], ratio: float) -> tuple[float, int]:
+    """What the messages cost without an anchor, and how much of their estimate is not measured.
+
+    From the head down: frames between the heads of two readings at the rate that their difference shows, as far as
+    nothing above has priced them already; the frames below the lowest at the rate of the first reading there.
+    """
+    ordered = sorted(readings, key=_head, reverse=True)
+    floor, above = shown.head, shown.messages
+    total, unmeasured = 0.0, 0
+    for one in ordered:
+        if not one.since or one.since >= floor or not _plausible(one):
+            continue
+        top = above if one.head >= floor else shown.up_to(one.head)
+        bottom = shown.up_to(one.since)
+        total += ratio * (above - top) + one.real_since / one.estimate_since * (top - bottom)
+        unmeasured += above - top
+        floor, above = one.since, bottom
+    first = next((one for one in reversed(ordered) if not one.since and one.head >= floor and _plausible(one)), None)
+    rate = ratio if first is None else first.real_since / first.estimate_since
+    return total + rate * above, unmeasured + (above if first is None else 0)
+
+
+# --- how they are made -----------------------------------------------------------------------------------------------
+
+
+def _next(before: Reading, quote: Quote, real: int) -> Reading:
+    """A reading after another of the same view: what is fixed, known well or not, is the same in both."""
+    fixed = quote.fixed - before.fixed + quote.tail - before.tail
+    return Reading(
+        *_estimates(quote),
+        real=real,
+        offset=before.offset,
+        since=before.head,
+        real_since=real - before.real - fixed,
+        estimate_since=quote.messages - before.messages,
+    )
+
+
+def _first(readings: Sequence[Reading], quote: Quote, real: int) -> Reading:
+    """The first reading of a view: the error of its quote is the fixed part's and the messages', as either is in doubt.
+
+    When an earlier reading of the same key has told the fixed part's, it is the messages' alone.
+    """
+    offset = round(quote.fixed_tokens / quote.factor) - quote.fixed
+    if not any(one.key == quote.key for one in readings):
+        error = real - quote.tokens / quote.factor
+        doubt = (_FIXED_SHARE * quote.fixed + _FIXED_TOKENS) ** 2
+        offset += round(error * doubt / (doubt + quote.doubt**2))
+    messages = real - quote.fixed - offset - quote.tail
+    return Reading(
+        *_estimates(quote), real=real, offset=offset, since=0, real_since=messages, estimate_since=quote.messages
+    )
+
+
+def _estimates(quote: Quote) -> tuple[Key, int, int, int, int, int]:
+    return quote.key, quote.view, quote.head, quote.fixed, quote.messages, quote.tail
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+def _factor(learned: Learned, key: Key) -> float:
+    found = (one.factor for one in learned.failures if (one.model, one.dialect) == (key.model, key.dialect))
+    return next(found, 1.0)
+
+
+def _corrected(failure: Failure, key: Key, real: int) -> Failure:
+    """What is left of a refusal after a reading: it was no longer too long, and it is measured what it is."""
+    if (failure.model, failure.dialect) != (key.model, key.dialect):
+        return failure
+    above = failure.ceiling is not None and real > failure.ceiling
+    return Failure(failure.model, failure.dialect, 1.0, None if above else failure.ceiling)
+
+
+def _refused(learned: Learned, failure: Failure) -> Learned:
+    place = (failure.model, failure.dialect)
+    before = ceiling(learned, *place)
+    known = [each for each in (before, failure.ceiling) if each is not None]
+    failure = Failure(*place, failure.factor, min(known, default=None))
+    others = [one for one in learned.failures if (one.model, one.dialect) != place]
+    return Learned(learned.readings, (*others, failure)[-_MODELS:])
