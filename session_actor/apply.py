@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from .asked import note_request
 from .blocks import ToolCall
 from .errors import ReplayError
 from .events import (
@@ -26,19 +27,23 @@ from .events import (
     Pruned,
     Pushed,
     Renamed,
+    Requested,
+    RequestRefused,
 )
 from .grow import frame_on, standing_in
 from .keys import KeyEntry, answer_of
 from .runs import contains, merged
+from .spending import plus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from .frames import Frame, Turn
+    from .requests.request import Request
     from .state import State
     from .table import Table
 
-Found: TypeAlias = "Frame | list[Frame] | None"
+Found: TypeAlias = "Frame | list[Frame] | Request | None"
 """What `decide` looked up for the reply and `apply` need not look up again."""
 
 CALLS_KEPT: Final = 1_024
@@ -131,6 +136,8 @@ def _add(state: State, table: Table, frame: Frame) -> None:
     for turn in frame.given_turns or ():
         if turn.role == "assistant":
             _note_calls(state, turn)
+        if turn.usage is not None and state.usage is not None:
+            state.usage = plus(state.usage, turn.usage)
 
 
 def _note_calls(state: State, turn: Turn) -> None:
@@ -271,6 +278,16 @@ def _pruned(state: State, event: Pruned, _at_us: int, _found: Found) -> None:
     state.table = state.table.without(dropped)
 
 
+def _requested(state: State, event: Requested, _at_us: int, found: Request | None) -> Request | None:
+    _existing(state, event.head)
+    note_request(state, event, state.seq + 1)
+    return found
+
+
+def _request_refused(_state: State, event: RequestRefused, _at_us: int, _found: Found) -> bool:
+    return event.too_long
+
+
 def _move(state: State, branch: str | None, head: int | None) -> None:
     """Move the head of a branch; None: the session's own, and the attached branch with it."""
     if branch is None:
@@ -321,4 +338,6 @@ _APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int, Any], object]]]
     HistoryCopied: _history_copied,
     HistorySealed: _history_sealed,
     Pruned: _pruned,
+    Requested: _requested,
+    RequestRefused: _request_refused,
 }

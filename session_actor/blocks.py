@@ -31,10 +31,27 @@ class Text(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="text"
     """Plain text."""
 
     text: str
+    signature: str | None = None
+    """What Gemini wants back with it unchanged, as base64 (a `thoughtSignature`); None: nothing."""
 
     def __repr__(self) -> str:
         """Without the text: it may be private."""
         return f"Text({len(self.text)} characters)"
+
+
+class Reference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="reference"):
+    """Text that is not trusted, such as a web page: shown to the model as data whose instructions do not count.
+
+    Only user turns hold references.
+    """
+
+    text: str
+    source: str | None = None
+    """Where it came from, as the model is told; None: not said."""
+
+    def __repr__(self) -> str:
+        """Without the text."""
+        return f"Reference({len(self.text)} characters)"
 
 
 class Image(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="image", kw_only=True):
@@ -77,6 +94,8 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
     name: str
     arguments: str = "{}"
     """The JSON text exactly as the model wrote it, complete or not. (A dict is accepted and written as JSON.)"""
+    signature: str | None = None
+    """What Gemini wants back with it unchanged, as base64 (a `thoughtSignature`); None: nothing."""
 
     def __repr__(self) -> str:
         """Without the arguments."""
@@ -129,7 +148,7 @@ class Native(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="nat
 ResultBlock: TypeAlias = Text | Image | Document | Native
 """A block that a result can hold."""
 
-Block: TypeAlias = Text | Image | Document | ToolCall | ToolResult | Thinking | Native
+Block: TypeAlias = Text | Image | Document | ToolCall | ToolResult | Thinking | Native | Reference
 """Any block."""
 
 

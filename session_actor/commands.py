@@ -10,8 +10,8 @@ Every refusal is a `Refused`, and then nothing was changed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -20,6 +20,10 @@ from session_actor.supervisors.messages import Call
 from .blocks import Block, CallRef, ToolCall
 from .frames import Frame, Tool, Turn, Usage
 from .plain import shown
+from .requests.request import Request
+
+How: TypeAlias = Literal["read", "modified"]
+"""What was done to an artifact."""
 
 Unit: TypeAlias = Literal["frame", "step", "exchange"]
 """What `Pop` counts."""
@@ -75,6 +79,31 @@ class AddAssistant(Command, Call[Frame], frozen=True, gc=False):
     stop_reason: str | None = None
     assumptions: Sequence[str] = ()
     decisions: Sequence[str] = ()
+
+
+class AddResponse(Command, Call[Frame], frozen=True, gc=False):
+    """Push a frame with the reply of a provider; the reply is the frame."""
+
+    reply: Turn
+    """An assistant turn; `turn_of` makes it of a provider's reply."""
+    request: int | None = None
+    """The `seq` of the request that it replies to; None: not said."""
+    assumptions: Sequence[str] = ()
+    decisions: Sequence[str] = ()
+
+
+class AddReference(Command, Call[Frame], frozen=True, gc=False):
+    """Push a frame with a user turn of one `Reference`: text that is not trusted; the reply is the frame."""
+
+    text: str
+    source: str | None = None
+
+
+class NoteArtifact(Command, Call[Frame], frozen=True, gc=False):
+    """Push a frame that notes a file, or another thing, as read or modified; the reply is the frame."""
+
+    path: str
+    how: How = "read"
 
 
 class AddToolResult(Command, Call[Frame], frozen=True, gc=False):
@@ -185,3 +214,32 @@ class End(Command, Call[None], frozen=True, gc=False):
     """End the session: from then on it can only be read."""
 
     reason: str = "done"
+
+
+class BuildRequest(Command, Call[Request], frozen=True, gc=False):
+    """Build the request for the next reply; the reply is the `Request`, and that it was given out is recorded.
+
+    Refused: `NothingToSend`, `ContextOverflow`, `InvalidArgument`.
+    """
+
+    dialect: str
+    model: str | None = None
+    max_output_tokens: int | None = None
+    extra: Mapping[str, Any] | None = None
+    ephemeral: Content | None = None
+
+
+class RequestFailed(Command, Call[bool], frozen=True, gc=False):
+    """Note that a provider refused a request; the reply says whether the next one will be shorter for it.
+
+    `Session.request_failed` makes one from what the provider said.
+    """
+
+    request: int
+    """The `seq` of the request."""
+    too_long: bool = True
+    """Whether it was refused for its length."""
+    tokens: int | None = None
+    """How long it was, as the provider counted; None: it did not say."""
+    limit: int | None = None
+    """What the provider takes at most, input and output together where it counts them so; None: it did not say."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -16,7 +16,20 @@ from session_actor.persistence import values
 from session_actor.persistence.errors import ValueNotStorable as FreeValueRefused
 from session_actor.persistence.errors import ValueUnreadable
 
-from .blocks import NULL, Block, CallRef, Document, Image, Native, ResultBlock, Text, Thinking, ToolCall, ToolResult
+from .blocks import (
+    NULL,
+    Block,
+    CallRef,
+    Document,
+    Image,
+    Native,
+    Reference,
+    ResultBlock,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from .errors import InvalidArgument, ValueNotStorable
 from .frames import Tool, Turn, Usage
 from .plain import is_a, items_of, plain_str
@@ -29,6 +42,7 @@ _LIST: Final[Any] = list
 _TUPLE: Final[Any] = tuple
 _LISTS: Final = (list, tuple)
 _INT_LIMIT: Final = 2**63
+_PATH_LIMIT: Final = 4_096
 _ROLES: Final = frozenset({"user", "assistant", "tool", "system"})
 
 
@@ -140,6 +154,22 @@ def role(value: object) -> str:
     return kept
 
 
+def artifact_path(value: object) -> str:
+    """What names a file or another artifact."""
+    kept = text(value)
+    if not 0 < len(kept) <= _PATH_LIMIT:
+        raise _Bad(f"must have 1 to {_PATH_LIMIT} characters, got {len(kept)}")
+    return kept
+
+
+def how(value: object) -> Literal["read", "modified"]:
+    """What was done to an artifact."""
+    kept = text(value)
+    if kept == "read" or kept == "modified":  # noqa: PLR1714 - so that type checkers see it
+        return kept
+    raise _Bad("must be read or modified")
+
+
 def call_ref(value: object) -> CallRef:
     """The name of a call."""
     if type(value) is not CallRef:
@@ -173,13 +203,15 @@ def result_blocks(value: object) -> tuple[ResultBlock, ...]:
     """Blocks that a result can hold."""
     kept = blocks(value)
     for place, block in enumerate(kept):
-        if isinstance(block, ToolCall | ToolResult | Thinking):
+        if isinstance(block, ToolCall | ToolResult | Thinking | Reference):
             raise _Bad(f"is a {type(block).__name__}: a result cannot hold it", f"[{place}]")
     return cast("tuple[ResultBlock, ...]", kept)
 
 
 def turns(value: object) -> tuple[Turn, ...]:
-    """Turns; calls and thinking stand in assistant turns only, results in tool turns only, and nothing else there."""
+    """Turns; calls and thinking stand in assistant turns only, references in user turns only, results in tool turns only,
+    and nothing else there.
+    """
     return _each(turn, value)
 
 
@@ -261,8 +293,13 @@ def _each(rule: Rule[Value], value: object) -> tuple[Value, ...]:
     return tuple(kept)
 
 
-_BLOCKS: Final = frozenset({Text, Image, Document, ToolCall, ToolResult, Thinking, Native})
-_ONLY_IN: Final[dict[type, str]] = {ToolCall: "assistant", Thinking: "assistant", ToolResult: "tool"}
+_BLOCKS: Final = frozenset({Text, Image, Document, ToolCall, ToolResult, Thinking, Native, Reference})
+_ONLY_IN: Final[dict[type, str]] = {
+    ToolCall: "assistant",
+    Thinking: "assistant",
+    ToolResult: "tool",
+    Reference: "user",
+}
 _MEDIA: Final[dict[str, Rule[object]]] = {
     "data": maybe(data),
     "media_type": maybe(text),
@@ -271,10 +308,11 @@ _MEDIA: Final[dict[str, Rule[object]]] = {
     "dialect": maybe(text),
 }
 _FIELDS: Final[dict[type[msgspec.Struct], dict[str, Rule[object]]]] = {
-    Text: {"text": text},
+    Text: {"text": text, "signature": maybe(text)},
+    Reference: {"text": text, "source": maybe(text)},
     Image: _MEDIA,
     Document: {**_MEDIA, "name": maybe(text)},
-    ToolCall: {"id": text, "name": text, "arguments": arguments},
+    ToolCall: {"id": text, "name": text, "arguments": arguments, "signature": maybe(text)},
     ToolResult: {"call_id": text, "blocks": result_blocks, "is_error": flag, "ref": maybe(call_ref)},
     Thinking: {"text": text, "signature": maybe(text)},
     Native: {"dialect": text, "model": maybe(text), "raw": free},
@@ -285,6 +323,7 @@ _FIELDS: Final[dict[type[msgspec.Struct], dict[str, Rule[object]]]] = {
         "cache_write_tokens": count,
         "reasoning_tokens": count,
         "raw": free,
+        "anchor_tokens": maybe(count),
     },
     Tool: {"name": text, "description": text, "schema": free},
     Turn: {

@@ -9,6 +9,8 @@ import msgspec
 from . import moves, pushes
 from .commands import (
     AddAssistant,
+    AddReference,
+    AddResponse,
     AddToolResult,
     AddUser,
     Checkpoint,
@@ -20,6 +22,7 @@ from .commands import (
     Fork,
     Goto,
     HoldCall,
+    NoteArtifact,
     Pop,
     Push,
     RenameBranch,
@@ -108,6 +111,9 @@ _DECIDERS: Final[Mapping[type[Command], Callable[[State, Any, int | None], Decis
     Push: pushes.push,
     AddUser: pushes.add_user,
     AddAssistant: pushes.add_assistant,
+    AddResponse: pushes.add_response,
+    AddReference: pushes.add_reference,
+    NoteArtifact: pushes.note_artifact,
     AddToolResult: pushes.add_tool_result,
     HoldCall: pushes.hold_call,
     Configure: pushes.configure,

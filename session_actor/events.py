@@ -16,7 +16,8 @@ from session_actor.persistence.errors import ValueUnreadable
 
 from .blocks import NULL, Free
 from .errors import RecordUnknown, RecordUnreadable
-from .frames import Hold, Instructions, OpenCall, Turn
+from .frames import Artifact, Hold, Instructions, OpenCall, Turn, Usage
+from .marks import Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +60,8 @@ class Place(msgspec.Struct, frozen=True, gc=False, array_like=True):
     configured: int | None = None
     run_from: int = 0
     open_calls: tuple[OpenCall, ...] = ()
+    spent: Usage | None = None
+    """None: not known, in the record of a version that did not keep it."""
 
 
 class Pushed(Event, frozen=True, gc=False, kw_only=False):
@@ -83,6 +86,9 @@ class Pushed(Event, frozen=True, gc=False, kw_only=False):
     holds: tuple[Hold, ...] = ()
     place: Place | None = None
     """What it inherits, in the record of a keyframe (see `grow`), so that it can be read without the records before."""
+    artifacts: tuple[Artifact, ...] = ()
+    answers: int | None = None
+    """The number of the request's record that its turn replies to; None: not said, or no reply."""
 
 
 class Added(Pushed, frozen=True, gc=False, kw_only=False):
@@ -201,6 +207,55 @@ class Pruned(Event, frozen=True, gc=False, kw_only=False):
     dropped: tuple[tuple[int, int], ...]
 
 
+class Requested(Event, frozen=True, gc=False, kw_only=False):
+    """A request was given out: all that is needed to make it again, but for what was only lent to it (`ephemeral`)."""
+
+    kind: ClassVar[str] = "requested"
+    head: int
+    """The newest frame that it shows."""
+    dialect: str
+    model: str
+    fixed: int
+    """The estimate of what every request has: system prompt, tools, response format [tokens]."""
+    messages: int
+    """The estimate of the messages, what was lent to them included [tokens]."""
+    allowance: int
+    """The budget that it was made for [tokens]."""
+    max_output_tokens: int
+    hash: str
+    """BLAKE2b-128 over the request without what was lent to it, as hexadecimal digits."""
+    mark: int | None = None
+    """The number of the mark by which it was made; None: it shows all."""
+    made: Mark | None = None
+    """That mark, when this request brought it."""
+    wanted_output: int | None = None
+    """The `max_output_tokens` that was asked for; None: not said."""
+    extra: Free = NULL
+    """What was merged into it, as JSON text."""
+    configured: int | None = None
+    """The frame of the instructions in force; None: there are none."""
+    generation: int = 0
+    """The compaction that it shows; 0: none."""
+    renderer: int = 1
+    """The version of the rules by which it was rendered."""
+    on: str | None = None
+    """The branch that it was made for; None: the session's own head."""
+
+
+class RequestRefused(Event, frozen=True, gc=False, kw_only=False):
+    """A provider refused a request."""
+
+    kind: ClassVar[str] = "request_failed"
+    request: int
+    """The number of the request's record."""
+    too_long: bool
+    """Whether for its length; else nothing follows from it."""
+    tokens: int | None = None
+    """How long it was, as the provider counted; None: it did not say."""
+    limit: int | None = None
+    """What the provider takes at most; None: it did not say."""
+
+
 AnyEvent: TypeAlias = (
     Created
     | Pushed
@@ -215,6 +270,8 @@ AnyEvent: TypeAlias = (
     | HistoryCopied
     | HistorySealed
     | Pruned
+    | Requested
+    | RequestRefused
     | Gap
 )
 """Every event."""
@@ -235,6 +292,8 @@ KINDS: Final[dict[str, type[AnyEvent]]] = {
         HistoryCopied,
         HistorySealed,
         Pruned,
+        Requested,
+        RequestRefused,
         Gap,
     )
 }

@@ -30,6 +30,12 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The part of `output_tokens` that was reasoning."""
     raw: Free = NULL
     """The provider's own report: any value when given, JSON text in a frame; `raw_value` reads it."""
+    anchor_tokens: int | None = None
+    """How long the context was when the model was last called for this reply; None: as long as `input_tokens` says.
+
+    Where the provider runs tools of its own it calls the model several times, and `input_tokens` is the sum: no measure
+    of the context.
+    """
 
     @property
     def raw_value(self) -> object:
@@ -106,6 +112,14 @@ class Hold(msgspec.Struct, frozen=True, gc=False):
     ref: CallRef
     reason: str
     """Any non-empty text of up to 512 characters, such as `approval`. A later hold of the same call replaces it."""
+
+
+class Artifact(msgspec.Struct, frozen=True, gc=False):
+    """A file or another thing that was read or changed in the course of the conversation."""
+
+    path: str
+    """What names it: any non-empty text of up to 4,096 characters, such as a path or a URL."""
+    how: Literal["read", "modified"]
 
 
 class OpenCall(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -191,6 +205,13 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     """The id of the frame that brought the instructions in force, maybe its own. None: none are in force."""
     run_from: int = 0
     """From this id up to its own, without a gap, its stack has all ids; below it is that frame's `parent`."""
+    artifacts: tuple[Artifact, ...] = ()
+    """What this frame notes as read or modified."""
+    spent: Usage | None = None
+    """What the providers charged for all of its stack, itself included; without `raw`.
+
+    None: not known, since it was recovered from records of a version that did not keep it.
+    """
 
     @property
     def turns(self) -> tuple[Turn, ...]:

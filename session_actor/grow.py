@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from .calls import open_after, still_held
 from .events import Added, Place
 from .frames import Frame
+from .spending import NOTHING_SPENT, plus
 
 if TYPE_CHECKING:
     from .events import Pushed
@@ -22,7 +23,7 @@ KEYFRAMES: Final = 32
 BLOCK: Final = KEYFRAMES - 1
 """`id & BLOCK` is 0 for those; `id & ~BLOCK` is where the block of a frame begins."""
 
-_NOTHING: Final = Frame(0, None, 0, 0)
+_NOTHING: Final = Frame(0, None, 0, 0, spent=NOTHING_SPENT)
 """Stands for the parent of a frame that has none; it is never in a table."""
 
 
@@ -32,7 +33,7 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
     frame_id, turns, instructions = event.id, event.turns, event.instructions
     parent_id = frame_id - 1 if type(event) is Added else event.parent  # a property, which costs a call
     user_input, assistant_output = event.user_input, event.assistant_output
-    exchange, step, open_calls = below.exchange, below.step, below.open_calls
+    exchange, step, open_calls, spent = below.exchange, below.step, below.open_calls, below.spent
     if turns is None:
         if user_input:
             exchange = frame_id
@@ -48,6 +49,8 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
             elif turn.role == "assistant":
                 step = frame_id
                 spoke = True
+            if turn.usage is not None and spent is not None:
+                spent = plus(spent, turn.usage)
         if spoke or open_calls or event.holds:
             open_calls = open_after(open_calls, frame_id, turns, event.holds)
     return Frame(
@@ -70,6 +73,8 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
         open_calls,
         below.configured if instructions is None else frame_id,
         below.run_from if parent_id == frame_id - 1 else frame_id,
+        event.artifacts,
+        spent,
     )
 
 
@@ -80,7 +85,15 @@ def is_keyframe(frame_id: int, parent: int | None) -> bool:
 
 def place_on(parent: Frame) -> Place:
     """What a frame on `parent` inherits, but for the instructions themselves."""
-    return Place(parent.depth, parent.exchange, parent.step, parent.configured, parent.run_from, parent.open_calls)
+    return Place(
+        parent.depth,
+        parent.exchange,
+        parent.step,
+        parent.configured,
+        parent.run_from,
+        parent.open_calls,
+        parent.spent,
+    )
 
 
 def standing_in(place: Place, in_force: Instructions | None) -> Frame:
@@ -96,4 +109,5 @@ def standing_in(place: Place, in_force: Instructions | None) -> Frame:
         open_calls=place.open_calls,
         configured=place.configured,
         run_from=place.run_from,
+        spent=place.spent,
     )

@@ -158,4 +158,5 @@ def _pushed_again(table: Table, frame: Frame) -> Pushed:
         instructions=frame.instructions,
         holds=frame.holds,
         place=None if parent is None else place_on(parent),
+        artifacts=frame.artifacts,
     )

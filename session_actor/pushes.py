@@ -1,27 +1,38 @@
-"""Decisions that add a frame: push, add_*, hold_call, configure, fork. Each builds one event and changes nothing."""
+"""Decisions that add a frame: push, add_*, hold_call, configure, fork … Each builds one event and changes nothing."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from . import content
-from .blocks import ToolResult
+from .blocks import Reference, ToolResult
 from .calls import find_call, results_in, show
 from .content import checked, given_texts
-from .errors import CallAlreadyAnswered, EmptyStack
+from .errors import CallAlreadyAnswered, EmptyStack, InvalidArgument
 from .events import Added, Branched, Pushed
-from .frames import Hold, Instructions, Turn
+from .frames import Artifact, Hold, Instructions, Turn
 from .grow import BLOCK, place_on
 from .keys import Repeat
 from .moves import check_new_name, frame_of
 from .names import branch_name, check_name
-from .plain import is_a
+from .plain import is_a, shown
 from .results import bind_results
 from .weight import SMALL, SURELY_FITS, check_size, weight_of
 
 if TYPE_CHECKING:
     from .blocks import ToolCall
-    from .commands import AddAssistant, AddToolResult, AddUser, Configure, Fork, HoldCall, Push
+    from .commands import (
+        AddAssistant,
+        AddReference,
+        AddResponse,
+        AddToolResult,
+        AddUser,
+        Configure,
+        Fork,
+        HoldCall,
+        NoteArtifact,
+        Push,
+    )
     from .decide import Decision
     from .events import Place
     from .state import State
@@ -116,6 +127,45 @@ def add_assistant(state: State, command: AddAssistant, head: int | None) -> Deci
     )
 
 
+def add_response(state: State, command: AddResponse, head: int | None) -> Decision:
+    """A frame with one assistant turn, as a provider's reply was read."""
+    turn = checked(content.turn, command.reply, "reply")
+    if turn.role != "assistant":
+        raise InvalidArgument("reply", f"must be an assistant turn, got one of the role {turn.role}")
+    return _pushed(
+        state,
+        command.on,
+        head,
+        (turn,),
+        assumptions=given_texts(command.assumptions, "assumptions"),
+        decisions=given_texts(command.decisions, "decisions"),
+        answers=None if command.request is None else _request(state, command.request),
+    )
+
+
+def _request(state: State, given: object) -> int:
+    """The number of a request's record."""
+    seq = checked(content.count, given, "request")
+    if not 0 < seq <= state.seq:
+        raise InvalidArgument("request", f"this session has no record {shown(seq)}; without it the reply can be added")
+    return seq
+
+
+def add_reference(state: State, command: AddReference, head: int | None) -> Decision:
+    """A frame with a user turn of one reference."""
+    text = checked(content.text, command.text, "text")
+    if not text:
+        raise InvalidArgument("text", "must not be empty")
+    source = None if command.source is None else checked(content.text, command.source, "source")
+    return _pushed(state, command.on, head, (Turn("user", (Reference(text, source),)),))
+
+
+def note_artifact(state: State, command: NoteArtifact, head: int | None) -> Decision:
+    """A frame without turns that notes what was read or modified."""
+    artifact = Artifact(checked(content.artifact_path, command.path, "path"), checked(content.how, command.how, "how"))
+    return _pushed(state, command.on, head, (), artifacts=(artifact,))
+
+
 def _is_described(command: AddAssistant) -> bool:
     """Whether more is known of a turn than what it says."""
     if command.usage is not None or command.model is not None:
@@ -207,6 +257,8 @@ def _pushed(
     decisions: tuple[str, ...] = (),
     instructions: Instructions | None = None,
     holds: tuple[Hold, ...] = (),
+    artifacts: tuple[Artifact, ...] = (),
+    answers: int | None = None,
 ) -> Decision:
     """A frame of turns, or of one text, on top of the head."""
     frame_id = state.next_id
@@ -227,6 +279,8 @@ def _pushed(
         instructions,
         holds,
         None if on_top and frame_id & BLOCK else _place(state, head),
+        artifacts,
+        answers,
     )
     weight = weight_of(event)
     if weight > SURELY_FITS:

@@ -10,13 +10,16 @@ import anyio
 from session_actor.persistence import RecoveryReport
 from session_actor.supervisors import SupervisorError
 
+from .artifacts import artifacts_in
 from .errors import CallTimeout, FrameUnknown, InvalidArgument
+from .spending import NOTHING_SPENT, UsageTotals, spent_in
 from .stack import Stack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable
 
     from .cell import Cell
+    from .commands import How
     from .frames import Frame, Instructions, PendingCall
     from .state import State
     from .table import Table
@@ -51,7 +54,7 @@ class Reads:
         state = await self._state(timeout_s)
         head = state.head_of(self._on)
         if head is not None and state.table.slot(head) is None:
-            await self._read(state.table, (head,), timeout_s)
+            await self._read(timeout_s, state.table.load, (head,))
         return state
 
     async def get(self, frame_id: int, *, timeout_s: float | None = 5.0) -> Frame:
@@ -73,17 +76,17 @@ class Reads:
             raise InvalidArgument("frame_id", f"must be an int, got {type(frame_id).__name__}")
         table = (await self._state(timeout_s)).table
         if table.is_cold(frame_id):
-            await self._read(table, (frame_id,), timeout_s)
+            await self._read(timeout_s, table.load, (frame_id,))
         frame = table.slot(frame_id)
         if frame is None:
             raise FrameUnknown(frame_id)
         return frame
 
-    async def _read(self, table: Table, ids: Iterable[int], timeout_s: float | None) -> None:
+    async def _read(self, timeout_s: float | None, load: Callable[[Any], Awaitable[None]], what: object) -> None:
         """Read cold frames off the loop."""
         try:
             with anyio.fail_after(timeout_s):
-                await table.load(ids)
+                await load(what)
         except TimeoutError:
             raise CallTimeout(
                 f"the store did not give a frame of session {self._cell.id!r} within {timeout_s} s; try again"
@@ -118,12 +121,41 @@ class Reads:
         state = await self._head_read(timeout_s)
         top = state.stack(self._on).top
         if top is not None and top.open_calls:
-            await self._read(state.table, [call.ref.frame for call in top.open_calls], timeout_s)
+            await self._read(timeout_s, state.table.load, [call.ref.frame for call in top.open_calls])
         return state.pending_calls(self._on)
 
     async def instructions(self, *, timeout_s: float | None = 5.0) -> Instructions | None:
         """System prompt, tools and model in force here; None before the first `configure`. Raises BranchUnknown."""
         return (await self._head_read(timeout_s)).instructions(self._on)
+
+    async def usage(self, *, timeout_s: float | None = 5.0) -> UsageTotals:
+        """What providers charged so far, in the session and on this stack; O(1). Raises BranchUnknown.
+
+        Where the records were made by a version that did not add it up, all frames are read and counted; what had been
+        pruned by then is not in the session's total.
+        """
+        state = await self._head_read(timeout_s)
+        head, table = state.head_of(self._on), state.table
+        if head is None:
+            branch = NOTHING_SPENT
+        elif (branch := table.at(head).spent) is None:
+            await self._read(timeout_s, table.load_path, head)
+            branch = spent_in(table.path(head))
+        session = state.usage
+        if session is None:
+            await self._read(timeout_s, table.load, range(1, table.next_id))
+            session = spent_in(frame for at in range(1, table.next_id) if (frame := table.slot(at)) is not None)
+        return UsageTotals(session, branch)
+
+    async def artifacts(self, *, timeout_s: float | None = 5.0) -> dict[str, How]:
+        """The files and other things that were noted on this stack as read or modified, the last noted at the end.
+
+        "modified" wins over "read". Goes through the whole stack, O(n). Raises BranchUnknown.
+        """
+        state = await self._state(timeout_s)
+        head = state.head_of(self._on)
+        await self._read(timeout_s, state.table.load_path, head)
+        return artifacts_in(reversed(state.table.path(head)))
 
     async def head(self, *, timeout_s: float | None = 5.0) -> int | None:
         """The id of the newest frame of this stack, None when it is empty. Raises BranchUnknown."""

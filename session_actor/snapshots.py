@@ -15,6 +15,7 @@ from session_actor.persistence.errors import ValueUnreadable
 
 from .blocks import NULL, Free
 from .events import Source
+from .frames import Usage
 from .keys import Answer, KeyEntry
 from .runs import merged
 from .state import State
@@ -57,6 +58,7 @@ class _Saved(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     ended: str | None = None
     source: Source | None = None
     metadata: Free = NULL
+    usage: Usage | None = None
 
 
 def may_be_saved(state: State) -> bool:
@@ -85,6 +87,7 @@ def snapshot_of(state: State) -> bytes:
             state.ended,
             state.source,
             state.raw_metadata,
+            state.usage,
         )
     )
 
@@ -101,6 +104,7 @@ def state_from(data: msgspec.Raw | bytes, seq: int, shelf: Shelf) -> State:
     state.session, state.created_at_us, state.next_id = saved.session, saved.created_at_us, saved.next_id
     state.head, state.attached, state.branches = saved.head, saved.attached, dict(saved.branches)
     state.ended, state.source, state.raw_metadata = saved.ended, saved.source, saved.metadata
+    state.usage = saved.usage
     if saved.checkpoints:
         state.checkpoints = dict(saved.checkpoints)
     if saved.calls:

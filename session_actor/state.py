@@ -9,17 +9,24 @@ from .calls import pending
 from .errors import BranchUnknown
 from .keys import Keys
 from .names import MAIN, check_name
+from .spending import NOTHING_SPENT
 from .stack import Stack
 from .table import Table
 
 if TYPE_CHECKING:
-    from .events import Source
-    from .frames import Instructions, PendingCall
+    from collections.abc import Mapping
+
+    from .events import Requested, Source
+    from .frames import Instructions, PendingCall, Usage
     from .losses import Losses
+    from .marks import Mark
+    from .models import ModelProfile
+    from .window import Window
 
 
 _NO_CHECKPOINTS: Final[dict[str, int]] = {}
 _NO_CALLS: Final[dict[str, None]] = {}
+_NO_REQUESTS: Final[dict[int, Requested]] = {}
 """Shared by the many states that have none: `apply` makes a dict of the state's own before it adds the first."""
 
 
@@ -37,12 +44,17 @@ class State:
         "importing",
         "keys",
         "losses",
+        "marks",
+        "models",
         "next_id",
         "raw_metadata",
+        "requests",
         "seq",
         "session",
         "source",
         "table",
+        "usage",
+        "window",
     )
 
     def __init__(self) -> None:
@@ -71,8 +83,19 @@ class State:
         self.call_ids: dict[str, None] = _NO_CALLS
         """The ids of the newest 1,024 tool calls, over all branches, oldest first: no other id is searched for."""
         self.keys = Keys()
+        self.usage: Usage | None = NOTHING_SPENT
+        """What providers charged for every frame that was ever added, popped and pruned ones too; None: not known, since
+        it was recovered from a snapshot of a version that did not keep it."""
         self.losses: Losses | None = None
         """What is known of records that are lost; None: none are."""
+        self.marks: tuple[Mark, ...] = ()
+        """The newest 64 marks (see `marks`), oldest first."""
+        self.requests: dict[int, Requested] = _NO_REQUESTS
+        """The newest requests that were given out, by the number of their record, oldest first."""
+        self.models: Mapping[str, ModelProfile] | None = None
+        """The service's own profiles of models. Not of the records: the server sets it."""
+        self.window: Window | None = None
+        """What was rendered for requests, to be used again; None: nothing yet. It follows from all the rest."""
 
     @property
     def metadata(self) -> object:

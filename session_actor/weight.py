@@ -35,6 +35,8 @@ def weight_of(event: Pushed) -> int:
             weight += _turn_weight(turn)
         if event.instructions is not None:
             weight += _size(event.instructions)
+        if event.artifacts:
+            weight += _size(event.artifacts)
     for text in event.assumptions:
         weight += len(text)
     for text in event.decisions:
@@ -45,7 +47,7 @@ def weight_of(event: Pushed) -> int:
 def _turn_weight(turn: Turn) -> int:
     weight = SMALL if turn.usage is None else SMALL + _size(turn.usage)
     for block in turn.blocks:
-        weight += len(block.text) if type(block) is Text else _size(block)
+        weight += len(block.text) if type(block) is Text and block.signature is None else _size(block)
     return weight
 
 

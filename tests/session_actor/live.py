@@ -166,4 +166,5 @@ def picture(state: State) -> dict[str, object]:
         "absent": list(state.table.absent),
         "call_ids": list(state.call_ids),
         "keys": dict(state.keys.entries()),
+        "usage": state.usage,
     }

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_actor.blocks import CallRef, Image, Native, Text, Thinking, ToolCall, ToolResult
+from session_actor.blocks import CallRef, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
 from session_actor.commands import AddAssistant, AddToolResult, AddUser, Configure, Fork, Goto, HoldCall, Pop, Push
 from session_actor.errors import RecordUnknown, RecordUnreadable
 from session_actor.events import (
@@ -33,7 +33,7 @@ from session_actor.events import (
     Source,
     decode_event,
 )
-from session_actor.frames import Hold, Instructions, OpenCall, Tool, Turn, Usage
+from session_actor.frames import Artifact, Hold, Instructions, OpenCall, Tool, Turn, Usage
 from session_actor.history import created
 from session_actor.persistence import encode_record_data
 
@@ -115,14 +115,39 @@ GOLDEN = [
     (Added(8, user_input="hi", key="k", args="00"), '{"id":8,"user_input":"hi","key":"k","args":"00"}'),
     (
         Added(64, None, "hi", place=Place(12, 30, 31, 6, 7)),
-        '{"id":64,"user_input":"hi","place":[12,30,31,6,7,[]]}',
+        '{"id":64,"user_input":"hi","place":[12,30,31,6,7,[],null]}',
+    ),
+    (
+        Added(96, user_input="hi", place=Place(12, 30, 31, 6, 7, (), Usage(5, 3, 2))),
+        '{"id":96,"user_input":"hi","place":[12,30,31,6,7,[],'
+        '{"input_tokens":5,"output_tokens":3,"cache_read_tokens":2}]}',
+    ),
+    (
+        Added(9, turns=(), artifacts=(Artifact("a/b.py", "modified"),)),
+        '{"id":9,"turns":[],"artifacts":[{"path":"a/b.py","how":"modified"}]}',
+    ),
+    (
+        Added(
+            10,
+            turns=(
+                Turn("assistant", (Text("x", "c2ln"), ToolCall("", "t", "{}", "c2ln")), Usage(9, 1, anchor_tokens=4)),
+            ),
+            answers=7,
+        ),
+        '{"id":10,"turns":[{"role":"assistant","blocks":[{"type":"text","text":"x","signature":"c2ln"},'
+        '{"type":"tool_call","id":"","name":"t","arguments":"{}","signature":"c2ln"}],'
+        '"usage":{"input_tokens":9,"output_tokens":1,"anchor_tokens":4}}],"answers":7}',
+    ),
+    (
+        Added(11, turns=(Turn("user", (Reference("x", "y"),)),)),
+        '{"id":11,"turns":[{"role":"user","blocks":[{"type":"reference","text":"x","source":"y"}]}]}',
     ),
     (Pushed(8, 7, "\ud800"), '{"id":8,"parent":7,"user_input":{"$esc":"\\\\ud800"}}'),
     (
         Pushed(
             32, 31, "hi", place=Place(12, 30, 31, 6, 7, (OpenCall(CallRef(4, 0), "approval"), OpenCall(CallRef(5, 1))))
         ),
-        '{"id":32,"parent":31,"user_input":"hi","place":[12,30,31,6,7,[[[4,0],"approval"],[[5,1],null]]]}',
+        '{"id":32,"parent":31,"user_input":"hi","place":[12,30,31,6,7,[[[4,0],"approval"],[[5,1],null]],null]}',
     ),
     (Popped(8, None, 8), '{"head":8,"to":null,"n":8}'),
     (Popped(8, 7, 1, "idea"), '{"head":8,"to":7,"n":1,"branch":"idea"}'),
@@ -151,6 +176,32 @@ GOLDEN = [
 def test_a_record_is_written_and_read_as_ever(event, data):
     assert encode_record_data(event).decode() == data
     assert decode_event(event.kind, data.encode()) == event
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "event"),
+    [
+        (
+            "added",
+            '{"id":64,"user_input":"hi","place":[12,30,31,6,7,[]]}',
+            Added(64, user_input="hi", place=Place(12, 30, 31, 6, 7)),
+        ),
+        (
+            "pushed",
+            '{"id":32,"parent":31,"user_input":"hi","place":[12,30,31,6,7,[[[4,0],"approval"],[[5,1],null]]]}',
+            Pushed(
+                32,
+                31,
+                "hi",
+                place=Place(12, 30, 31, 6, 7, (OpenCall(CallRef(4, 0), "approval"), OpenCall(CallRef(5, 1)))),
+            ),
+        ),
+    ],
+    ids=["on top", "elsewhere"],
+)
+def test_a_record_without_the_usage_of_its_stack_is_read_as_ever(kind, data, event):
+    assert decode_event(kind, data.encode()) == event
+    assert event.place.spent is None
 
 
 def test_the_kinds_are_those_of_ever():

@@ -131,7 +131,16 @@ HOSTILE = [
 ]
 
 COMMANDS = [kind for _, kind in inspect.getmembers(commands, inspect.isclass) if issubclass(kind, Command)]
-REQUIRED = {"content": "x", "call": "a", "target": 1, "name": "n", "new": "m"}
+REQUIRED = {
+    "content": "x",
+    "call": "a",
+    "target": 1,
+    "name": "n",
+    "new": "m",
+    "reply": Turn("assistant", (Text("x"),)),
+    "text": "x",
+    "path": "p",
+}
 
 
 def cases() -> list[tuple[type[Command], str]]:
