@@ -21,11 +21,16 @@ if TYPE_CHECKING:
     from .blocks import Document as Document
     from .blocks import Image as Image
     from .blocks import Native as Native
+    from .blocks import Reference as Reference
     from .blocks import Text as Text
     from .blocks import Thinking as Thinking
     from .blocks import ToolCall as ToolCall
     from .blocks import ToolResult as ToolResult
+    from .budget.reserves import output_reserve as output_reserve
+    from .budget.reserves import safety_reserve as safety_reserve
     from .commands import AddAssistant as AddAssistant
+    from .commands import AddReference as AddReference
+    from .commands import AddResponse as AddResponse
     from .commands import AddToolResult as AddToolResult
     from .commands import AddUser as AddUser
     from .commands import Checkpoint as Checkpoint
@@ -38,6 +43,8 @@ if TYPE_CHECKING:
     from .commands import Fork as Fork
     from .commands import Goto as Goto
     from .commands import HoldCall as HoldCall
+    from .commands import How as How
+    from .commands import NoteArtifact as NoteArtifact
     from .commands import Pop as Pop
     from .commands import Push as Push
     from .commands import RenameBranch as RenameBranch
@@ -94,6 +101,7 @@ if TYPE_CHECKING:
     from .errors import ValueNotStorable as ValueNotStorable
     from .errors import WrongLoop as WrongLoop
     from .exchange import Exchange as Exchange
+    from .frames import Artifact as Artifact
     from .frames import Frame as Frame
     from .frames import Instructions as Instructions
     from .frames import PendingCall as PendingCall
@@ -103,7 +111,10 @@ if TYPE_CHECKING:
     from .handle import Session as Session
     from .handle import SessionRef as SessionRef
     from .health import ServiceHealth as ServiceHealth
+    from .models.profile import ModelProfile as ModelProfile
+    from .models.profiles import profile_of as profile_of
     from .prune import PruneReport as PruneReport
+    from .replies import turn_of as turn_of
     from .service import SessionService as SessionService
     from .service_errors import CloseTimeout as CloseTimeout
     from .service_errors import ServiceClosed as ServiceClosed
@@ -116,10 +127,12 @@ if TYPE_CHECKING:
     from .service_errors import SessionNotFound as SessionNotFound
     from .service_errors import SessionNotQuarantined as SessionNotQuarantined
     from .service_errors import SessionQuarantined as SessionQuarantined
+    from .spending import UsageTotals as UsageTotals
     from .stack import Stack as Stack
     from .tokens.estimate import estimate_tokens as estimate_tokens
     from .tokens.exact import CounterUnavailable as CounterUnavailable
     from .tokens.exact import exact_counter as exact_counter
+    from .validation.validate import validate_request as validate_request
 
     __version__: str
 
@@ -129,15 +142,17 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".prune": ("PruneReport",),
     ".handle": ("Session", "SessionRef"),
     ".exchange": ("Exchange",),
+    ".replies": ("turn_of",),
+    ".spending": ("UsageTotals",),
     ".stack": ("Stack",),
-    ".frames": ("Frame", "Instructions", "PendingCall", "Tool", "Turn", "Usage"),
+    ".frames": ("Artifact", "Frame", "Instructions", "PendingCall", "Tool", "Turn", "Usage"),
     ".blocks": (
-        "Block", "CallRef", "Document", "Image", "Native", "Text", "Thinking", "ToolCall", "ToolResult",
+        "Block", "CallRef", "Document", "Image", "Native", "Reference", "Text", "Thinking", "ToolCall", "ToolResult",
     ),
     ".commands": (
-        "AddAssistant", "AddToolResult", "AddUser", "Checkpoint", "Command", "Configure", "Content", "DeleteBranch",
-        "DeleteCheckpoint", "End", "Fork", "Goto", "HoldCall", "Pop", "Push", "RenameBranch", "RenameCheckpoint",
-        "Target", "Unit",
+        "AddAssistant", "AddReference", "AddResponse", "AddToolResult", "AddUser", "Checkpoint", "Command",
+        "Configure", "Content", "DeleteBranch", "DeleteCheckpoint", "End", "Fork", "Goto", "HoldCall", "How",
+        "NoteArtifact", "Pop", "Push", "RenameBranch", "RenameCheckpoint", "Target", "Unit",
     ),
     ".errors": (
         "ActorError", "AsyncioOnly", "BacklogFull", "BranchAttached", "BranchUnknown", "CallAlreadyAnswered",
@@ -153,8 +168,12 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "CloseTimeout", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted",
         "SessionExists", "SessionFenced", "SessionNotFound", "SessionNotQuarantined", "SessionQuarantined",
     ),
+    ".budget.reserves": ("output_reserve", "safety_reserve"),
+    ".models.profile": ("ModelProfile",),
+    ".models.profiles": ("profile_of",),
     ".tokens.estimate": ("estimate_tokens",),
     ".tokens.exact": ("CounterUnavailable", "exact_counter"),
+    ".validation.validate": ("validate_request",),
     ".persistence": ("FileStore", "Level", "MemoryStore", "RecoveryReport", "SessionInfo", "StoreHealth"),
 }  # fmt: skip
 
