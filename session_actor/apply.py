@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .asked import note_request
+from .asked import note_refusal, note_request
 from .blocks import ToolCall
 from .errors import ReplayError
 from .events import (
@@ -279,12 +279,13 @@ def _pruned(state: State, event: Pruned, _at_us: int, _found: Found) -> None:
 
 
 def _requested(state: State, event: Requested, _at_us: int, found: Request | None) -> Request | None:
-    _existing(state, event.head)
+    _existing(state, event.quote.head)
     note_request(state, event, state.seq + 1)
     return found
 
 
-def _request_refused(_state: State, event: RequestRefused, _at_us: int, _found: Found) -> bool:
+def _request_refused(state: State, event: RequestRefused, _at_us: int, _found: Found) -> bool:
+    note_refusal(state, event)
     return event.too_long
 
 

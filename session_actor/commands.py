@@ -242,4 +242,6 @@ class RequestFailed(Command, Call[bool], frozen=True, gc=False):
     tokens: int | None = None
     """How long it was, as the provider counted; None: it did not say."""
     limit: int | None = None
-    """What the provider takes at most, input and output together where it counts them so; None: it did not say."""
+    """What the provider takes at most; None: it did not say."""
+    with_output: bool = True
+    """Whether that is input and output together."""

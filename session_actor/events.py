@@ -15,6 +15,7 @@ from session_actor.persistence import values
 from session_actor.persistence.errors import ValueUnreadable
 
 from .blocks import NULL, Free
+from .budget.readings import Quote
 from .errors import RecordUnknown, RecordUnreadable
 from .frames import Artifact, Hold, Instructions, OpenCall, Turn, Usage
 from .marks import Mark
@@ -211,31 +212,20 @@ class Requested(Event, frozen=True, gc=False, kw_only=False):
     """A request was given out: all that is needed to make it again, but for what was only lent to it (`ephemeral`)."""
 
     kind: ClassVar[str] = "requested"
-    head: int
-    """The newest frame that it shows."""
-    dialect: str
-    model: str
-    fixed: int
-    """The estimate of what every request has: system prompt, tools, response format [tokens]."""
-    messages: int
-    """The estimate of the messages, what was lent to them included [tokens]."""
+    quote: Quote
+    """What it shows, for whom, and how long that is by what was known."""
     allowance: int
     """The budget that it was made for [tokens]."""
     max_output_tokens: int
+    """What it asks for."""
     hash: str
     """BLAKE2b-128 over the request without what was lent to it, as hexadecimal digits."""
-    mark: int | None = None
-    """The number of the mark by which it was made; None: it shows all."""
     made: Mark | None = None
-    """That mark, when this request brought it."""
+    """The mark that it shows, when it is the first to do so; else `quote.view` is its number, 0 for none."""
     wanted_output: int | None = None
     """The `max_output_tokens` that was asked for; None: not said."""
     extra: Free = NULL
     """What was merged into it, as JSON text."""
-    configured: int | None = None
-    """The frame of the instructions in force; None: there are none."""
-    generation: int = 0
-    """The compaction that it shows; 0: none."""
     renderer: int = 1
     """The version of the rules by which it was rendered."""
     on: str | None = None
@@ -251,9 +241,11 @@ class RequestRefused(Event, frozen=True, gc=False, kw_only=False):
     too_long: bool
     """Whether for its length; else nothing follows from it."""
     tokens: int | None = None
-    """How long it was, as the provider counted; None: it did not say."""
+    """How long its input was, as the provider counted; None: it did not say."""
     limit: int | None = None
-    """What the provider takes at most; None: it did not say."""
+    """The longest input that the provider takes, by what it said; None: it did not say."""
+    astray: tuple[int, ...] = ()
+    """Of the frames of readings (`Learned`) those that are not on the path of the request."""
 
 
 AnyEvent: TypeAlias = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .blocks import NULL, thawed
+from .budget.readings import NOTHING
 from .calls import pending
 from .errors import BranchUnknown
 from .keys import Keys
@@ -43,6 +44,7 @@ class State:
         "head",
         "importing",
         "keys",
+        "learned",
         "losses",
         "marks",
         "models",
@@ -92,6 +94,8 @@ class State:
         """The newest 64 marks (see `marks`), oldest first."""
         self.requests: dict[int, Requested] = _NO_REQUESTS
         """The newest requests that were given out, by the number of their record, oldest first."""
+        self.learned = NOTHING
+        """What is known of how long requests really are."""
         self.models: Mapping[str, ModelProfile] | None = None
         """The service's own profiles of models. Not of the records: the server sets it."""
         self.window: Window | None = None

@@ -1,0 +1,79 @@
+"""What a state remembers of the requests that were made from it: changed by `apply` alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from .budget.calibration import fail, learn
+from .marks import MARKS_KEPT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .events import Requested, RequestRefused
+    from .frames import Usage
+    from .marks import Mark
+    from .state import State
+
+REQUESTS_KEPT: Final = 32
+"""How many requests a session remembers: the newest. An answer to an older one measures nothing."""
+
+
+def note_request(state: State, event: Requested, seq: int) -> None:
+    """Remember a request, and the mark that it brought."""
+    if not state.requests:
+        state.requests = {}
+    state.requests[seq] = event
+    if len(state.requests) > REQUESTS_KEPT:
+        del state.requests[next(iter(state.requests))]
+    if event.made is not None:
+        note_marks(state, (event.made,))
+
+
+def note_marks(state: State, marks: tuple[Mark, ...]) -> None:
+    """Remember marks that are newer than those known, and forget the oldest above the limit."""
+    if marks:
+        state.marks = (*state.marks, *marks)[-MARKS_KEPT:]
+
+
+def next_number(state: State) -> int:
+    """The number of the next mark."""
+    return state.marks[-1].number + 1 if state.marks else 1
+
+
+def mark_of(state: State, number: int | None) -> Mark | None:
+    """The mark of this number, if it is still known."""
+    return next((mark for mark in state.marks if mark.number == number), None)
+
+
+def note_answer(state: State, request: int, usage: Usage | None, astray: tuple[int, ...]) -> None:
+    """Learn from the usage that came with the answer to a request. `astray`: as in its record."""
+    event = state.requests.get(request)
+    real = _input_tokens(usage)
+    if event is not None and real:
+        state.learned = learn(state.learned, event.quote, real, _on_path(astray))
+
+
+def _input_tokens(usage: Usage | None) -> int:
+    """How long the request was, as the provider counted; 0: not known."""
+    if usage is None:
+        return 0
+    return usage.input_tokens if usage.anchor_tokens is None else usage.anchor_tokens
+
+
+def note_refusal(state: State, refused: RequestRefused) -> None:
+    """Learn from a request that was too long."""
+    event = state.requests.get(refused.request)
+    if event is not None and refused.too_long:
+        state.learned = fail(
+            state.learned,
+            event.quote,
+            event.allowance,
+            _on_path(refused.astray),
+            actual=refused.tokens,
+            limit=refused.limit,
+        )
+
+
+def _on_path(astray: tuple[int, ...]) -> Callable[[int], bool]:
+    return lambda frame_id: frame_id not in astray

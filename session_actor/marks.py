@@ -1,0 +1,90 @@
+"""Marks: how much of a conversation is shown from a frame on. Each is recorded once, and never made again by a replay.
+
+A conversation that has outgrown its model's window is trimmed: its oldest part is not shown any more. Where that part
+ends stays until the next trim, so that what providers have cached of a request stays of use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from .frames import Artifact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .table import Table
+
+ARTIFACTS_KEPT: Final = 200
+"""How many artifacts a mark knows: the newest."""
+
+MARKS_KEPT: Final = 64
+"""How many marks a session remembers: the newest. Behind an older one a request is trimmed anew."""
+
+ROOMIER: Final = 1.25
+"""A mark that was made for a budget so many times smaller than the one at hand is passed over: there is room again.
+
+Budgets of one model differ by less (its safety reserve shrinks when it is calibrated): those keep what they have.
+"""
+
+
+class Mark(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What is shown of a path that leads through the frame `at`."""
+
+    number: int
+    """From 1, one more than the mark before it in this session."""
+    at: int
+    """The head when it was made: frames that came later are always shown."""
+    cut: int
+    """Frames with this id or a higher one are shown; below it only those of `kept`."""
+    allowance: int
+    """The budget that it was made for [tokens]."""
+    stubs: int = 0
+    """Results in frames with a lower id are shown as one line."""
+    kept: tuple[int, ...] = ()
+    """Frames below the cut that are shown as well: what the user asked for in the exchange that goes on, and pinned
+    ones; in their order."""
+    artifacts: tuple[Artifact, ...] = ()
+    """What is known to have been read or modified below the cut: the newest 200, oldest first."""
+    result_cap: int | None = None
+    """Results estimated longer are shown in part [tokens]; None: by the usual rule."""
+
+
+class Runs:
+    """A path as runs of ids without a gap: whether an id is on it costs O(runs)."""
+
+    __slots__ = ("_runs",)
+
+    def __init__(self, table: Table, head: int | None) -> None:
+        """Goes from run to run: reads the frames where forks and pops have left gaps, and no other."""
+        self._runs: list[tuple[int, int]] = []
+        at = head
+        while at is not None:
+            start = table.at(at).run_from
+            self._runs.append((start, at))
+            at = table.at(start).parent
+
+    def __contains__(self, frame_id: object) -> bool:
+        """Whether the path has a frame of this id."""
+        return any(first <= frame_id <= last for first, last in self._runs if isinstance(frame_id, int))
+
+
+def in_force(marks: Sequence[Mark], path: Runs, allowance: int) -> Mark | None:
+    """The mark that holds on a path for a budget: of those made on it, and not for far less, the one that shows least.
+
+    Marks are made one on top of the other, so that is the newest; but one for a larger window does not undo one for a
+    smaller one, where two models take turns.
+    """
+    fit = [mark for mark in marks if allowance <= mark.allowance * ROOMIER and mark.at in path]
+    return max(fit, key=_tightness, default=None)
+
+
+def _tightness(mark: Mark) -> tuple[int, int, int]:
+    return mark.cut, mark.stubs, mark.number
+
+
+def on_path(marks: Iterable[Mark], path: Runs) -> tuple[Mark, ...]:
+    """Those marks that were made on a path."""
+    return tuple(mark for mark in marks if mark.at in path)
