@@ -1,7 +1,7 @@
-"""The hash of a request: a chain over its messages, sealed with all the rest, so that a longer request costs what is new.
+"""The hash of a request: a chain over its messages, sealed with all the rest; so a longer one costs what is new.
 
-chain(0) = 16 zero bytes;  chain(n) = BLAKE2b-16(chain(n - 1) + canonical(message n))
-hash     = BLAKE2b-16(chain(all messages) + canonical(the request assembled without messages))
+- chain(0) is 16 zero bytes; chain(n) = BLAKE2b-16(chain(n - 1) + canonical(message n));
+- hash = BLAKE2b-16(chain(all messages) + canonical(the request assembled without messages)).
 """
 
 from __future__ import annotations

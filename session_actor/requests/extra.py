@@ -1,0 +1,30 @@
+"""What the embedder puts into a request: anything but what the session itself sets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from session_actor.errors import InvalidArgument
+
+from .own import owned_extra
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def checked_extra(extra: Mapping[str, Any] | None, owned: frozenset[str]) -> dict[str, Any]:
+    """A deep copy of `extra`. Raises `InvalidArgument`: it sets a key of `owned`, or holds what a request cannot."""
+    given = owned_extra(extra)
+    for key in given:
+        refuse_owned(key, owned, f"extra[{key!r}]")
+    return given
+
+
+def refuse_owned(key: str, owned: frozenset[str], where: str) -> None:
+    """Raise `InvalidArgument` when `key` is one of `owned`. `where`: how the caller wrote it."""
+    if key in owned:
+        raise InvalidArgument(
+            where,
+            "is what the session sets: model and max_output_tokens are arguments of build_request, system prompt and "
+            "tools are given by configure, the conversation is the ledger's",
+        )

@@ -1,0 +1,127 @@
+"""OpenAI Chat Completions: `client.chat.completions.create(**request)`. Source of the rules: OpenAI's API reference.
+
+Many servers speak this dialect, and some take fewer forms than OpenAI: what is text alone is sent as one string.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from session_actor.blocks import Image, Native, Text, Thinking, ToolCall
+from session_actor.ledger.entries import AssistantEntry, ResultsEntry
+
+from . import media
+from .extra import checked_extra
+from .texts import clean, free_object, visible, wire_name
+from .tools import described, schema_of, system_of, tools_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from session_actor.blocks import Document
+    from session_actor.frames import Instructions, Tool
+    from session_actor.ledger.entries import Entry, ShownResult
+
+MESSAGES: Final = "messages"
+OWNED: Final = frozenset({"model", "messages", "tools", "functions", "max_completion_tokens", "max_tokens"})
+
+_BETWEEN: Final = "\n\n"
+_OURS: Final = frozenset({"role", "content", "tool_calls", "function_call"})
+
+
+def messages(entries: Sequence[Entry], _model: str, /) -> list[dict[str, Any]]:
+    """As `Renderer.messages`. Each result is a message of its own, right after the calls."""
+    made: list[dict[str, Any]] = []
+    for entry in entries:
+        if isinstance(entry, AssistantEntry):
+            made.append(_said(entry))
+        elif isinstance(entry, ResultsEntry):
+            made += [_result(result) for result in entry.results]
+        else:
+            made.append({"role": "user", "content": _content([_part(block) for block in entry.blocks])})
+    return made
+
+
+def assemble(
+    model: str,
+    instructions: Instructions | None,
+    messages: list[dict[str, Any]],
+    max_output_tokens: int,
+    _tools_used: Sequence[str] = (),
+    /,
+) -> dict[str, Any]:
+    """As `Renderer.assemble`. The system prompt is the first message; newer models take it for a developer's."""
+    if system := system_of(instructions):
+        messages.insert(0, {"role": "system", "content": system})
+    request: dict[str, Any] = {"model": model, "messages": messages, "max_completion_tokens": max_output_tokens}
+    if tools := [_tool(tool) for tool in tools_of(instructions)]:
+        request["tools"] = tools
+    return request
+
+
+def merge(request: dict[str, Any], extra: Mapping[str, Any] | None, /) -> None:
+    """As `Renderer.merge`."""
+    request.update(checked_extra(extra, OWNED))
+
+
+def _said(entry: AssistantEntry) -> dict[str, Any]:
+    calls = [_call(block) for block in entry.blocks if isinstance(block, ToolCall)]
+    text = _BETWEEN.join(_texts(entry.blocks))
+    message: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else visible(""))}
+    if calls:
+        message["tool_calls"] = calls
+    thoughts = [clean(block.text) for block in entry.blocks if isinstance(block, Thinking)]
+    if thoughts:  # DeepSeek and others refuse a turn with calls that comes back without (their docs, "Thinking mode")
+        message["reasoning_content"] = _BETWEEN.join(thoughts)
+    for block in entry.blocks:
+        if isinstance(block, Native):  # fields of the message beside those that have blocks of their own
+            message |= {key: value for key, value in (free_object(block.raw) or {}).items() if key not in _OURS}
+    return message
+
+
+def _texts(blocks: Iterable[object]) -> list[str]:
+    return [clean(block.text) for block in blocks if isinstance(block, Text) and block.text.strip()]
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    function = {"name": wire_name(call.name), "arguments": clean(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _result(result: ShownResult) -> dict[str, Any]:
+    text = _BETWEEN.join(_texts(result.blocks)) or visible("")
+    return {"role": "tool", "tool_call_id": result.call_id, "content": f"Error: {text}" if result.is_error else text}
+
+
+def _content(parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    if all(part.keys() == {"type", "text"} for part in parts):
+        return _BETWEEN.join(cast("str", part["text"]) for part in parts)
+    return parts
+
+
+def _part(block: Text | Image | Document | Native) -> dict[str, Any]:
+    if isinstance(block, Text):
+        return _text(block.text)
+    if isinstance(block, Native):
+        return free_object(block.raw) or _text("")
+    return _media(media.unpacked(block)) if media.carries("openai_chat", block) else _text(media.unseen(block))
+
+
+def _media(block: Image | Document) -> dict[str, Any]:
+    if isinstance(block, Image):
+        return {"type": "image_url", "image_url": {"url": block.url or media.data_url(block)}}
+    if media.is_text(block):
+        return _text(media.as_text(block))
+    if block.file_id is not None:
+        return {"type": "file", "file": {"file_id": block.file_id}}
+    return {"type": "file", "file": {"filename": media.file_name(block), "file_data": media.data_url(block)}}
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": visible(text)}
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    schema, strict = schema_of(tool)
+    function = {**described(tool), "parameters": schema}
+    return {"type": "function", "function": {**function, "strict": True} if strict else function}

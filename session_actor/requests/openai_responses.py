@@ -1,0 +1,141 @@
+"""OpenAI Responses: `client.responses.create(**request)`. Source of the rules: OpenAI's API reference.
+
+Nothing is stored there: the whole conversation is sent each time, reasoning as the encrypted items that came.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from session_actor.blocks import Image, Native, Text, ToolCall
+from session_actor.errors import InvalidArgument
+from session_actor.ledger.entries import AssistantEntry, ResultsEntry
+
+from . import media
+from .extra import checked_extra
+from .texts import clean, free_object, visible, wire_name
+from .tools import described, schema_of, system_of, tools_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from session_actor.blocks import Document
+    from session_actor.frames import Instructions, Tool
+    from session_actor.ledger.entries import Entry, ShownResult
+
+MESSAGES: Final = "input"
+OWNED: Final = frozenset(
+    {"model", "input", "instructions", "tools", "max_output_tokens", "store", "previous_response_id", "conversation"}
+)
+
+
+def messages(entries: Sequence[Entry], _model: str, /) -> list[dict[str, Any]]:
+    """As `Renderer.messages`. Every block of the assistant is an item of its own, in its order."""
+    made: list[dict[str, Any]] = []
+    for entry in entries:
+        if isinstance(entry, AssistantEntry):
+            made += _said(entry)
+        elif isinstance(entry, ResultsEntry):
+            made += [_result(result) for result in entry.results]
+        else:
+            content = [_part(block) for block in entry.blocks]
+            made.append({"type": "message", "role": "user", "content": content})
+    return made
+
+
+def assemble(
+    model: str,
+    instructions: Instructions | None,
+    messages: list[dict[str, Any]],
+    max_output_tokens: int,
+    _tools_used: Sequence[str] = (),
+    /,
+) -> dict[str, Any]:
+    """As `Renderer.assemble`."""
+    request: dict[str, Any] = {
+        "model": model,
+        "input": messages,
+        "max_output_tokens": max_output_tokens,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    }
+    if system := system_of(instructions):
+        request["instructions"] = system
+    if tools := [_tool(tool) for tool in tools_of(instructions)]:
+        request["tools"] = tools
+    return request
+
+
+def merge(request: dict[str, Any], extra: Mapping[str, Any] | None, /) -> None:
+    """As `Renderer.merge`; what `extra` includes comes on top of what we include."""
+    given = checked_extra(extra, OWNED)
+    include = given.pop("include", None)
+    if include is not None:
+        if not isinstance(include, list):
+            raise InvalidArgument("extra['include']", f"must be a list, got {type(include).__name__}")
+        request["include"] += [item for item in cast("list[object]", include) if item not in request["include"]]
+    request.update(given)
+
+
+def _said(entry: AssistantEntry) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    for block in entry.blocks:
+        if isinstance(block, Text):
+            items.append({"type": "message", "role": "assistant", "content": visible(block.text)})
+        elif isinstance(block, ToolCall):
+            items.append(_call(block))
+        elif isinstance(block, Native) and (value := free_object(block.raw)) is not None:
+            items.append(value)
+    return items
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    name, arguments = wire_name(call.name), clean(call.arguments)
+    return {"type": "function_call", "call_id": call.id, "name": name, "arguments": arguments}
+
+
+def _result(result: ShownResult) -> dict[str, Any]:
+    parts = [_part(block) for block in result.blocks]
+    if result.is_error:
+        if parts[0]["type"] == "input_text":
+            parts[0]["text"] = f"Error: {parts[0]['text']}"
+        else:
+            parts.insert(0, _text("Error:"))
+    is_text = len(parts) == 1 and parts[0]["type"] == "input_text"
+    output = parts[0]["text"] if is_text else parts
+    return {"type": "function_call_output", "call_id": result.call_id, "output": output}
+
+
+def _part(block: Text | Image | Document | Native) -> dict[str, Any]:
+    if isinstance(block, Text):
+        return _text(block.text)
+    if isinstance(block, Native):
+        return free_object(block.raw) or _text("")
+    return _media(media.unpacked(block)) if media.carries("openai_responses", block) else _text(media.unseen(block))
+
+
+def _media(block: Image | Document) -> dict[str, Any]:
+    if isinstance(block, Image):
+        made: dict[str, Any] = {"type": "input_image", "detail": "auto"}
+        file_id = block.file_id
+        return made | (
+            {"file_id": file_id} if file_id is not None else {"image_url": block.url or media.data_url(block)}
+        )
+    return _text(media.as_text(block)) if media.is_text(block) else {"type": "input_file", **_file(block)}
+
+
+def _file(block: Document) -> dict[str, str]:
+    if block.file_id is not None:
+        return {"file_id": block.file_id}
+    if block.url is not None:
+        return {"file_url": block.url}
+    return {"filename": media.file_name(block), "file_data": media.data_url(block)}
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "input_text", "text": visible(text)}
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    schema, strict = schema_of(tool)
+    return {"type": "function", **described(tool), "parameters": schema, "strict": strict}
