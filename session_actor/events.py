@@ -90,6 +90,8 @@ class Pushed(Event, frozen=True, gc=False, kw_only=False):
     artifacts: tuple[Artifact, ...] = ()
     answers: int | None = None
     """The number of the request's record that its turn replies to; None: not said, or no reply."""
+    astray: tuple[int, ...] = ()
+    """With `answers`: of the frames of readings (`Learned`) those that are not on the path of that request."""
 
 
 class Added(Pushed, frozen=True, gc=False, kw_only=False):

@@ -219,6 +219,8 @@ def test_the_kinds_are_those_of_ever():
         "history_copied",
         "history_sealed",
         "pruned",
+        "requested",
+        "request_failed",
         "store.gap",
     ]
     assert {kind for kind, event in KINDS.items() if event.kind != kind} == set()
