@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_actor.blocks import CallRef, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
+from session_actor.budget.readings import Key, Quote
 from session_actor.commands import AddAssistant, AddToolResult, AddUser, Configure, Fork, Goto, HoldCall, Pop, Push
 from session_actor.errors import RecordUnknown, RecordUnreadable
 from session_actor.events import (
@@ -30,11 +31,14 @@ from session_actor.events import (
     Pruned,
     Pushed,
     Renamed,
+    Requested,
+    RequestRefused,
     Source,
     decode_event,
 )
 from session_actor.frames import Artifact, Hold, Instructions, OpenCall, Tool, Turn, Usage
 from session_actor.history import created
+from session_actor.marks import Mark
 from session_actor.persistence import encode_record_data
 
 from .live import Live, cold, picture
@@ -169,6 +173,22 @@ GOLDEN = [
     (Pruned(((2, 5), (9, 9))), '{"dropped":[[2,5],[9,9]]}'),
     (Ended("done"), '{"reason":"done"}'),
     (Gap(3, "damaged"), '{"first":3,"why":"damaged"}'),
+    (
+        Requested(
+            Quote(Key("gpt-5", "openai_chat", 1), 2, 9, 120, 800, 15, 935, 1028, 130, 80, anchored=False),
+            9000,
+            4096,
+            "ab" * 16,
+            made=Mark(2, 9, 5, 9000, 5, (2,), (Artifact("a.py", "read"),)),
+        ),
+        '{"quote":[["gpt-5","openai_chat",1,0],2,9,120,800,15,935,1028,130,80,false,1.0],"allowance":9000,'
+        '"max_output_tokens":4096,"hash":"abababababababababababababababab","made":{"number":2,"at":9,"cut":5,'
+        '"allowance":9000,"stubs":5,"kept":[2],"artifacts":[{"path":"a.py","how":"read"}]}}',
+    ),
+    (
+        RequestRefused(7, True, 210000, 195904, (3,)),
+        '{"request":7,"too_long":true,"tokens":210000,"limit":195904,"astray":[3]}',
+    ),
 ]
 
 
