@@ -116,11 +116,9 @@ def _part(block: Text | Image | Document | Native) -> dict[str, Any]:
 
 def _media(block: Image | Document) -> dict[str, Any]:
     if isinstance(block, Image):
-        made: dict[str, Any] = {"type": "input_image", "detail": "auto"}
         file_id = block.file_id
-        return made | (
-            {"file_id": file_id} if file_id is not None else {"image_url": block.url or media.data_url(block)}
-        )
+        source = {"image_url": block.url or media.data_url(block)} if file_id is None else {"file_id": file_id}
+        return {"type": "input_image", "detail": "auto", **source}
     return _text(media.as_text(block)) if media.is_text(block) else {"type": "input_file", **_file(block)}
 
 

@@ -8,6 +8,7 @@ import re
 from typing import Any, Final, cast
 
 from session_actor.blocks import thawed
+from session_actor.persistence.values import MAX_DEPTH
 
 EMPTY: Final = "(empty)"
 """Shown where a text has no visible character: providers refuse such texts."""
@@ -50,26 +51,28 @@ def arguments_of(text: str) -> dict[str, Any]:
     """The arguments of a call as a value; `{}` for a text that is no JSON object, which no entry holds."""
     try:
         value: object = json.loads(text)
-        return sendable_object(value) or {}
+        return _object(value) or {}
     except (ValueError, RecursionError):
         return {}
 
 
 def free_object(raw: object) -> dict[str, Any] | None:
     """A free value that is an object, as it can be sent; None for any other."""
-    return sendable_object(thawed(raw))
+    return _object(thawed(raw))
 
 
-def sendable_object(value: object) -> dict[str, Any] | None:
-    """An object without what JSON in UTF-8 cannot carry: lone surrogates and numbers that are not finite."""
-    return cast("dict[str, Any]", _sendable(cast("object", value))) if isinstance(value, dict) else None
+def _object(value: object) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", _sendable(cast("object", value), 1)) if isinstance(value, dict) else None
 
 
-def _sendable(value: object) -> object:
+def _sendable(value: object, depth: int) -> object:
+    """The value without what JSON in UTF-8 cannot carry: lone surrogates and numbers that are not finite."""
+    if depth > MAX_DEPTH:
+        raise ValueError
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        return {clean(key): _sendable(item) for key, item in cast("dict[str, object]", value).items()}
+        return {clean(key): _sendable(item, depth + 1) for key, item in cast("dict[str, object]", value).items()}
     if isinstance(value, list):
-        return [_sendable(item) for item in cast("list[object]", value)]
+        return [_sendable(item, depth + 1) for item in cast("list[object]", value)]
     return None if isinstance(value, float) and not math.isfinite(value) else value
