@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 TARGET: Final = 0.6
 """A trim goes down to this share of the allowance, so that the next one is far away and the prefix stays."""
@@ -19,12 +20,17 @@ WHOLE_STEPS: Final = 3
 WHOLE_SHARE: Final = 0.25
 """… nor are those within the newest part of the view that takes up this share of the allowance."""
 
-WORTH: Final = 0.1
+WORTH: Final = 0.15
 """Stubs alone are a plan only if they save this share of the allowance: a new prefix has its price, too."""
 
-Part: TypeAlias = Literal["system", "tools", "other", "pinned", "last turn"]
+LARGE_SHARE: Final = 0.25
+"""An old exchange that takes up more than this share of the allowance is left out step by step, not at once: what was
+done last is often in it."""
+
+Part: TypeAlias = Literal["system", "tools", "other", "pinned", "results", "last turn"]
 """What can be too big: the system prompt; the tools; what else stands in the request beside the ledger (response
-format, ephemeral part); pinned frames; what is never left out (the newest step, the user turn that it answers)."""
+format, ephemeral part); pinned frames; the results of the newest step, without which it would fit; or what is never
+left out: the newest step and the user turn of its exchange."""
 
 
 class Unit(NamedTuple):
@@ -37,7 +43,7 @@ class Unit(NamedTuple):
     exchange: int
     """The same for all units of one exchange, rising along the path: the id of its user turn's frame; 0: before any."""
     is_user: bool
-    """Whether it is the user turn of its exchange."""
+    """Whether it is a user turn that its exchange begins with."""
     pinned: bool = False
     """Whether one of its frames is: it is never left out."""
     stub_saving: int = 0
@@ -57,11 +63,11 @@ class Trim(NamedTuple):
     """A plan: what a mark is made of."""
 
     cut: int
-    """Frames from this id on are shown whole; 1 or the oldest unit's first frame when nothing is left out."""
+    """Frames from this id on are shown; never smaller than before. 0: all are."""
     kept: tuple[int, ...]
     """Frames below the cut that are shown as well, ascending."""
     stubs: int
-    """Tool results in frames below this id are shown as stubs; never smaller than before."""
+    """Tool results in frames below this id are shown as stubs; never smaller than before. 0: none are."""
     tokens: int
     """What the request then takes up."""
 
@@ -76,6 +82,11 @@ class TooBig(NamedTuple):
     """What the request takes up at least."""
     allowance: int
 
+    @property
+    def room(self) -> int:
+        """What the part may take up at most, with all the rest as it is; negative: even without it all is too big."""
+        return self.allowance - (self.tokens - self.part_tokens)
+
 
 def plan_trim(
     units: Sequence[Unit], beside: Beside, allowance: int, *, cut: int = 0, stubs: int = 0, target: float = TARGET
@@ -84,11 +95,12 @@ def plan_trim(
 
     Up to 75% of the allowance nothing changes. From there on old tool results become stubs, if that is worth a new
     prefix. Above the allowance, until the request takes up at most `target` of it: old results become stubs; then the
-    oldest exchanges go, each as a whole; then the oldest steps of the current exchange. The newest step, the user
-    turn of the current exchange and pinned units stay. When all that may go is gone and the request is within the
-    allowance, that is the plan; else `TooBig`.
+    oldest exchanges go, each at once, or step by step when it is large; then the oldest steps of the current exchange.
+    The newest step, the user turn of the current exchange and pinned units stay; the user turn of an older exchange
+    stays as long as a step of it. When all that may go is gone and the request is within the allowance, that is the
+    plan; else `TooBig`.
 
-    Planning again with what a plan leaves gives None, or `TooBig` again: there is no loop.
+    Planning again with what a plan leaves gives None: there is no loop.
 
     Args:
         units: what the view shows, in the order of the path; kept ones below the present cut included.
@@ -98,5 +110,81 @@ def plan_trim(
         stubs: of the mark in force; 0: there is none.
         target: the share of the allowance to go down to.
     """
-    del units, beside, allowance, cut, stubs, target
-    return None
+    now = sum(beside) + sum(unit.cost for unit in units)
+    if now <= YELLOW * allowance:
+        return None
+    stubs = max(stubs, _stubs(units, allowance))
+    costs = [unit.cost - unit.stub_saving if unit.frames[-1] < stubs else unit.cost for unit in units]
+    total = sum(beside) + sum(costs)
+    if now <= allowance:
+        kept = tuple(frame for unit in units for frame in unit.frames if frame < cut)
+        return Trim(cut, kept, stubs, total) if now - total >= max(1, WORTH * allowance) else None
+    gone: set[int] = set()
+    for bite in _bites(units, costs, LARGE_SHARE * allowance):
+        if total <= target * allowance:
+            break
+        gone.update(bite)
+        total -= sum(costs[place] for place in bite)
+    if total > allowance:
+        return _too_big(units, costs, gone, beside, allowance)
+    return _trim(units, gone, cut, stubs, total)
+
+
+def _stubs(units: Sequence[Unit], allowance: int) -> int:
+    """The id below which results are old: the first frame of what is new enough to be shown whole.
+
+    0: making stubs of what is below saves nothing.
+    """
+    spent = steps = border = 0
+    for unit in reversed(units):
+        spent += unit.cost
+        steps += not unit.is_user
+        if steps > WHOLE_STEPS and spent > WHOLE_SHARE * allowance:
+            break
+        border = unit.frames[0]
+    return border if any(unit.stub_saving and unit.frames[-1] < border for unit in units) else 0
+
+
+def _bites(units: Sequence[Unit], costs: Sequence[int], large: float) -> Iterator[list[int]]:
+    """The places of the units that may go, in the order in which they go, as many together as go at once."""
+    exchanges = [list(places) for _, places in groupby(range(len(units)), key=lambda place: units[place].exchange)]
+    for places in exchanges[:-1]:
+        free = [place for place in places if not units[place].pinned]
+        steps = [place for place in free if not units[place].is_user]
+        if steps and sum(costs[place] for place in free) > large:
+            yield from ([place] for place in steps)
+            free = [place for place in free if units[place].is_user]
+        if free:
+            yield free
+    for places in exchanges[-1:]:
+        steps = [place for place in places if not units[place].is_user]
+        yield from ([place] for place in steps[:-1] if not units[place].pinned)
+
+
+def _trim(units: Sequence[Unit], gone: Collection[int], cut: int, stubs: int, total: int) -> Trim:
+    if gone:
+        # What is gone is never the last unit: that is the newest step or the current user turn.
+        cut = max(cut, units[max(gone) + 1].frames[0])
+    stay = [unit for place, unit in enumerate(units) if place not in gone]
+    return Trim(cut, tuple(frame for unit in stay for frame in unit.frames if frame < cut), stubs, total)
+
+
+def _too_big(
+    units: Sequence[Unit], costs: Sequence[int], gone: Collection[int], beside: Beside, allowance: int
+) -> TooBig:
+    stay = [place for place in range(len(units)) if place not in gone]
+    pinned = sum(costs[place] for place in stay if units[place].pinned)
+    last = sum(costs[place] for place in stay if not units[place].pinned)
+    total = sum(beside) + pinned + last
+    results = units[-1].stub_saving if units else 0
+    if results and total - results <= allowance:
+        return TooBig("results", results, total, allowance)
+    parts: dict[Part, int] = {
+        "system": beside.system,
+        "tools": beside.tools,
+        "other": beside.other,
+        "pinned": pinned,
+        "last turn": last,
+    }
+    part = max(parts, key=lambda name: parts[name])
+    return TooBig(part, parts[part], total, allowance)
