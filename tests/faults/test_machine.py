@@ -54,9 +54,9 @@ def test_a_store_does_what_the_model_does(faults, part, trouble):
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids="-".join)
 def test_verify_finds_nothing_when_a_life_is_over(tmp_path, faults, trouble):
-    for _ in range(faults.count(20)):
+    for case in range(faults.count(20)):
         life = lead(faults.number(), **dict.fromkeys(trouble, True))
-        assert damage_on(life.image, tmp_path / str(life.disk.calls)) == [], life.steps
+        assert damage_on(life.image, tmp_path / str(case)) == [], life.steps
 
 
 def test_lives_prune_and_fill_the_disk():

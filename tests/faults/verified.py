@@ -17,7 +17,8 @@ def damage_in(folder: str | os.PathLike[str]) -> list[str]:
 
 
 def damage_on(image: Image, place: Path) -> list[str]:
-    """The same of a store on a simulated disk, whose files are written below `place`."""
+    """The same of a store on a simulated disk, whose files are written below `place`, which is new."""
+    place.mkdir(mode=0o700)
     for path, inode in image.files().items():
         (place / path[1:]).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         (place / path[1:]).write_bytes(inode.data)
