@@ -7,12 +7,12 @@ family, images by their pixels, documents by their pages, the rest by the consta
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
 from session_actor.blocks import Document, Image, Native, Text, Thinking, ToolCall
-from session_actor.ledger.entries import AssistantEntry, ResultsEntry
+from session_actor.ledger.entries import ResultsEntry
 from session_actor.tokens.estimate import estimate_tokens
 from session_actor.tokens.overhead import OVERHEADS
 
@@ -132,27 +132,26 @@ def _overhead(target: Target) -> Overhead:
 
 def _entry(entry: Entry, family: str, overhead: Overhead, rule: str) -> int:
     if isinstance(entry, ResultsEntry):
-        return sum(_result(result, family, overhead, rule) for result in entry.results)
-    cost = overhead.message + _blocks(entry.blocks, family, rule)
-    if isinstance(entry, AssistantEntry):
-        cost += overhead.call * sum(isinstance(block, ToolCall) for block in entry.blocks)
+        return overhead.message + sum(_result(result, family, overhead, rule) for result in entry.results)
+    cost = overhead.message
+    for block in entry.blocks:
+        cost += _call(block, family, overhead) if isinstance(block, ToolCall) else _block(block, family, rule)
     return cost
 
 
+def _call(call: ToolCall, family: str, overhead: Overhead) -> int:
+    arguments = _plain(call.arguments) if overhead.plain_arguments else call.arguments
+    return overhead.call + estimate_tokens(call.name, family) + estimate_tokens(arguments, family) + _signed(call)
+
+
 def _result(result: ShownResult, family: str, overhead: Overhead, rule: str) -> int:
-    named = estimate_tokens(result.name, family)
-    return overhead.message + overhead.result + named + _blocks(result.blocks, family, rule)
-
-
-def _blocks(blocks: Iterable[Block], family: str, rule: str) -> int:
-    return sum(_block(block, family, rule) for block in blocks)
+    blocks = sum(_block(block, family, rule) for block in result.blocks)
+    return overhead.result + estimate_tokens(result.name, family) + blocks
 
 
 def _block(block: Block, family: str, rule: str) -> int:
     if isinstance(block, Text):
         return estimate_tokens(block.text, family) + _signed(block)
-    if isinstance(block, ToolCall):
-        return estimate_tokens(block.name, family) + estimate_tokens(block.arguments, family) + _signed(block)
     if isinstance(block, Thinking):  # a signature holds all of the thinking, of which the text may be a summary
         return max(estimate_tokens(block.text, family), _signed(block))
     if isinstance(block, Image):
@@ -162,6 +161,21 @@ def _block(block: Block, family: str, rule: str) -> int:
     if isinstance(block, Native):
         return value_cost(block.value, family, rule)
     raise TypeError(f"not a block that is shown: {type(block).__name__}")
+
+
+def _plain(arguments: str) -> str:
+    """Return arguments as names and values, one a line; what is no JSON object, as it is."""
+    try:
+        values: object = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    if not isinstance(values, dict):
+        return arguments
+    fields = cast("dict[str, object]", values).items()
+    return "\n".join(
+        f"{name}\n{value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in fields
+    )
 
 
 def _signed(block: Any) -> int:
