@@ -41,14 +41,16 @@ def everything(dialect: str) -> list[Entry]:
     here, there = ToolCall("call_1", "look", '{"where":"here"}'), ToolCall("call_2", "look", '{"where":["there",1]}')
     seen = (Text("a cat"), Image(data=PNG, media_type="image/png")) if media_in_results(dialect) else (Text("a cat"),)
     return [
-        UserEntry((
-            Text("What is here?"),
-            Image(data=PNG, media_type="image/png"),
-            Image(url="https://example.org/a.png"),
-            Document(data=PDF, media_type="application/pdf", name="a.pdf"),
-            Document(data=b"words", media_type="text/plain", name="a.txt"),
-            Document(file_id="file-1", dialect=dialect),
-        )),
+        UserEntry(
+            (
+                Text("What is here?"),
+                Image(data=PNG, media_type="image/png"),
+                Image(url="https://example.org/a.png"),
+                Document(data=PDF, media_type="application/pdf", name="a.pdf"),
+                Document(data=b"words", media_type="text/plain", name="a.txt"),
+                Document(file_id="file-1", dialect=dialect),
+            )
+        ),
         AssistantEntry((*thinking(dialect), Text("I look."), here, there)),
         ResultsEntry((result(here, *seen), result(there, Text("no light"), is_error=True))),
         UserEntry((Text("And?"),)),
@@ -57,9 +59,9 @@ def everything(dialect: str) -> list[Entry]:
     ]
 
 
-def thinking(dialect: str) -> tuple[Any, ...]:
+def thinking(dialect: str, number: int = 1) -> tuple[Any, ...]:
     if dialect == "openai_responses":
-        return (native(dialect, REASONING[dialect]),)
+        return (native(dialect, REASONING[dialect] | {"id": f"rs_{number}"}),)
     return (Thinking("Where?", "c2ln"), native(dialect, REASONING[dialect]))
 
 
@@ -94,13 +96,13 @@ _media = st.one_of(
 
 
 @st.composite
-def chunks(draw: st.DrawFn, dialect: str) -> list[Entry]:
-    """A chunk that is not the first of a view: [assistant, results?, user]."""
+def chunks(draw: st.DrawFn, dialect: str, number: int) -> list[Entry]:
+    """A chunk that is not the first of a view: [assistant, results?, user?]. `number` tells its calls from others'."""
     said: list[Any] = draw(st.lists(_texts, max_size=2))
     if draw(st.booleans()):
-        said = [*thinking(dialect), *said]
+        said = [*thinking(dialect, number), *said]
     calls = [
-        ToolCall(f"call_{place}", name, arguments)
+        ToolCall(f"call_{number}_{place}", name, arguments)
         for place, (name, arguments) in enumerate(draw(st.lists(st.tuples(_names, _arguments), max_size=3)))
     ]
     if not calls or not said:
@@ -125,6 +127,7 @@ def users() -> st.SearchStrategy[UserEntry]:
     return st.lists(_texts | _media, min_size=1, max_size=3).map(lambda blocks: UserEntry(tuple(blocks)))
 
 
-def conversations(dialect: str) -> st.SearchStrategy[list[list[Entry]]]:
+@st.composite
+def conversations(draw: st.DrawFn, dialect: str) -> list[list[Entry]]:
     """The chunks of a view, the first one [user]."""
-    return st.tuples(users(), st.lists(chunks(dialect), max_size=4)).map(lambda both: [[both[0]], *both[1]])
+    return [[draw(users())], *(draw(chunks(dialect, number)) for number in range(draw(st.integers(0, 3))))]
