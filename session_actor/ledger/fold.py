@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from session_actor.blocks import CallRef, Text, ToolCall, ToolResult
+from session_actor.requests.texts import clean
+
+from . import notes as words
+from . import texts
+from .assistant import said_by
+from .draft import Draft
+from .entries import AssistantEntry, Chunk, UserEntry
+from .notes import Notes
+from .results import read_result, result_as_user, shown_result
+from .user import system_blocks, user_blocks
 from .view import WHOLE
+from .wire import WireIds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from session_actor.blocks import Block
-    from session_actor.frames import Frame
+    from session_actor.frames import Frame, Turn
 
-    from .entries import Chunk, Target
+    from .assistant import Call, Piece
+    from .entries import Entry, Target
+    from .user import UserBlock
     from .view import View
 
 
@@ -23,18 +39,52 @@ class Fold:
     frame again. `chunks` only ever grows: a chunk in it is final. What is not final is the open chunk.
     """
 
-    target: Target
-    view: View
+    __slots__ = ("_calls", "_draft", "_floating", "_ids", "_newest", "_refused", "_spoke", "chunks", "target", "view")
+
     chunks: list[Chunk]
     """The finished chunks, oldest first. For reading."""
 
     def __init__(self, target: Target, view: View = WHOLE) -> None:
         """An empty fold."""
-        raise NotImplementedError
+        self.target = target
+        self.view = view
+        self.chunks = []
+        self._draft = Draft()
+        self._floating: list[Piece] = []
+        """Reasoning of turns that say nothing else: it belongs to the assistant turn that follows."""
+        self._ids = WireIds(target.dialect)
+        self._calls: dict[CallRef, Call] = {}
+        """All calls that are shown: a late result names its own."""
+        self._refused: dict[CallRef, str | None] = {}
+        """Those that are not, with their tools; None: their results are not shown either."""
+        self._newest: int | None = None
+        """The frame added last."""
+        self._spoke = False
+        if view.trimmed:
+            self._draft.user.append(Text(texts.trim_note(view.artifacts)))
+            self._draft.notes.add(words.TRIM_NOTE)
 
     def add(self, frame: Frame) -> None:
         """Take the next frame of the path, root first. A frame that the view does not show is passed over."""
-        raise NotImplementedError
+        if not self.view.shows(frame.id):
+            return
+        if self._newest is not None and frame.parent != self._newest:
+            self._pass_gap()
+        self._newest = frame.id
+        index = 0
+        for turn in frame.turns:
+            if turn.role == "tool":
+                self._add_results(turn, frame.id)
+                continue
+            self._draft.is_closed = True
+            if turn.role == "assistant":
+                self._add_assistant(turn, frame.id, index)
+                index += sum([type(block) is ToolCall for block in turn.blocks])
+            else:
+                self._add_user(turn, frame.id)
+        for hold in frame.holds:
+            if self._draft.awaits(hold.ref):
+                self._draft.held[hold.ref] = hold.reason
 
     def open_chunk(self) -> Chunk:
         """The chunk that the next frame may still change, as it is sent when the head is here; O(that chunk).
@@ -42,21 +92,135 @@ class Fold:
         Its calls without a result show placeholders. The whole view is `[*chunks, open_chunk()]`; before `tail` it may
         end with an assistant entry. It has no entries while nothing was said (`is_empty`).
         """
-        raise NotImplementedError
+        return self._draft.chunk(self.target.dialect, self._floating)
 
     @property
     def is_empty(self) -> bool:
         """Whether no turn that was added says anything: there is nothing to send."""
-        raise NotImplementedError
+        return not self._spoke
 
     def copy(self) -> Fold:
         """A fold of its own that goes on from here; costs a copy of the lists, not of what they hold."""
-        raise NotImplementedError
+        other = Fold(self.target, self.view)
+        other.chunks, other._floating = list(self.chunks), list(self._floating)
+        other._draft, other._ids = self._draft.copy(), self._ids.copy()
+        other._calls, other._refused = dict(self._calls), dict(self._refused)
+        other._newest, other._spoke = self._newest, self._spoke
+        return other
+
+    def _add_user(self, turn: Turn, frame: int) -> None:
+        draft = self._draft
+        self._drop_floating()
+        read = user_blocks if turn.role == "user" else system_blocks
+        blocks = read(turn.blocks, frame, self.target, draft.notes)
+        draft.paused = False
+        if not blocks:
+            draft.notes.omit(words.EMPTY, frame)
+            return
+        if draft.user_frame is None:
+            draft.user_frame = frame
+        self._put(blocks, frame)
+
+    def _add_assistant(self, turn: Turn, frame: int, index: int) -> None:
+        notes = Notes()
+        stale = frame < self.view.stale
+        said = said_by(turn, frame, index, target=self.target, stale=stale, ids=self._ids, notes=notes)
+        self._calls.update((piece.call.ref, piece.call) for piece in said.pieces if piece.call is not None)
+        self._refused.update(said.refused)
+        if not said.is_solid:
+            self._floating += said.pieces
+            self._draft.notes.extend(notes)
+            if not said.pieces:
+                self._draft.notes.omit(words.EMPTY, frame)
+            return
+        pieces = [*self._floating, *said.pieces]
+        self._floating = []
+        if not self._draft.may_go_on or self._needs_own_entry(pieces[0]):
+            self._begin_chunk(frame)
+        draft = self._draft
+        draft.notes.extend(notes)
+        draft.touch(pieces[0].frame)
+        draft.touch(frame)
+        draft.say(pieces)
+        draft.paused = turn.stop_reason == "pause_turn" and not draft.calls
+        self._spoke = True
+
+    def _needs_own_entry(self, first: Piece) -> bool:
+        """Whether this cannot go on an assistant entry: Anthropic wants reasoning at its beginning, before any text."""
+        return self.target.dialect == "anthropic" and first.reasoning and not self._draft.pieces[0].reasoning
+
+    def _begin_chunk(self, frame: int) -> None:
+        """Finish the open chunk, so that its last entry is no assistant's, and begin the next."""
+        draft = self._draft
+        if draft.may_go_on:
+            draft.user.append(Text(texts.CONTINUE))
+            draft.notes.add(words.CONTINUE, frame)
+        elif not draft.pieces and not draft.user:
+            draft.user.append(Text(texts.BRIDGE))
+            draft.notes.add(words.BRIDGE, frame)
+        self.chunks.append(draft.chunk(self.target.dialect))
+        self._draft = Draft()
+
+    def _add_results(self, turn: Turn, frame: int) -> None:
+        for result in turn.blocks:
+            if type(result) is ToolResult:
+                self._add_result(result, frame)
+
+    def _add_result(self, result: ToolResult, frame: int) -> None:
+        draft, ref, old = self._draft, result.ref, frame < self.view.stubs
+        if ref is None or not draft.awaits(ref):
+            self._add_late(result, frame)
+            return
+        call = draft.calls[ref]
+        draft.results[ref], after = shown_result(result, call, frame, self.target, old=old, notes=draft.notes)
+        if after:
+            draft.after[ref] = [*after]
+        draft.touch(frame)
+
+    def _add_late(self, result: ToolResult, frame: int) -> None:
+        """A result whose place is not there any more, or never was: the user's side shows it, here."""
+        notes, ref, is_error = self._draft.notes, result.ref, result.is_error
+        call = None if ref is None else self._calls.get(ref)
+        name = "" if call is None else call.name
+        word, title = words.LATE, texts.late(name, call.call_id if call else clean(result.call_id), is_error=is_error)
+        if ref is not None and ref in self._refused:
+            refused = self._refused[ref]
+            if refused is None:
+                notes.omit(words.RESULT, frame)
+                return
+            name, word, title = refused, words.REFUSED, texts.refused(refused, is_error=is_error)
+        read = read_result(result, name, frame, self.target, old=frame < self.view.stubs, notes=notes)
+        notes.add(word, frame)
+        self._put(result_as_user(read, title, frame, notes), frame)
+
+    def _pass_gap(self) -> None:
+        """Frames are hidden here: what comes next does not belong to what was shown last."""
+        draft = self._draft
+        self._drop_floating()
+        draft.is_closed = True
+        draft.paused = False
+        if draft.pieces:
+            draft.user.append(Text(texts.GAP))
+            draft.notes.add(words.GAP)
+
+    def _drop_floating(self) -> None:
+        for piece in self._floating:
+            self._draft.notes.omit(words.THINKING, piece.frame)
+        self._floating = []
+
+    def _put(self, blocks: Sequence[UserBlock], frame: int) -> None:
+        """Add what the user's side says."""
+        self._draft.user += blocks
+        self._draft.touch(frame)
+        self._spoke = True
 
 
 def folded(frames: Iterable[Frame], target: Target, view: View = WHOLE) -> Fold:
     """The fold of all these frames, root first."""
-    raise NotImplementedError
+    fold = Fold(target, view)
+    for frame in frames:
+        fold.add(frame)
+    return fold
 
 
 def tail(chunk: Chunk, target: Target, ephemeral: Sequence[Block] = ()) -> Chunk:
@@ -65,4 +229,38 @@ def tail(chunk: Chunk, target: Target, ephemeral: Sequence[Block] = ()) -> Chunk
     After an assistant entry: the user's "Continue.", unless the chunk is `paused`. `ephemeral`: blocks of a user turn,
     put at the end of the user's side (left out when paused: nothing may stand there).
     """
-    raise NotImplementedError
+    notes = Notes(chunk.omitted, chunk.added)
+    if chunk.paused:
+        if ephemeral:
+            notes.omit(words.EPHEMERAL, None)
+        return _with(chunk, _without_last_space(chunk.entries), notes)
+    more = user_blocks(ephemeral, None, target, notes)
+    if chunk.entries and type(chunk.entries[-1]) is AssistantEntry:
+        more.insert(0, Text(texts.CONTINUE))
+        notes.add(words.CONTINUE, chunk.last_frame)
+    return _with(chunk, _with_user(chunk.entries, more), notes)
+
+
+def _with(chunk: Chunk, entries: tuple[Entry, ...], notes: Notes) -> Chunk:
+    return msgspec.structs.replace(chunk, entries=entries, omitted=tuple(notes.omitted), added=tuple(notes.added))
+
+
+def _with_user(entries: tuple[Entry, ...], more: Sequence[UserBlock]) -> tuple[Entry, ...]:
+    if not more:
+        return entries
+    last = entries[-1] if entries else None
+    if type(last) is UserEntry:
+        return (*entries[:-1], UserEntry((*last.blocks, *more)))
+    return (*entries, UserEntry(tuple(more)))
+
+
+def _without_last_space(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """A last assistant entry may not end in white space."""
+    last = entries[-1] if entries else None
+    if type(last) is not AssistantEntry:
+        return entries
+    block = last.blocks[-1]
+    if type(block) is not Text or block.text == block.text.rstrip():
+        return entries
+    stripped = Text(block.text.rstrip(), block.signature)
+    return (*entries[:-1], AssistantEntry((*last.blocks[:-1], stripped)))

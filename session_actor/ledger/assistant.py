@@ -1,0 +1,229 @@
+"""What of an assistant turn is shown to a target: its own reasoning and natives, texts, and calls that can be sent."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from session_actor.blocks import CallRef, Document, Image, Native, Text, Thinking, ToolCall
+from session_actor.requests.texts import clean
+
+from . import notes as words
+from .media import said_media
+from .natives import known_of
+from .wire import object_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from session_actor.blocks import Block
+    from session_actor.frames import Turn
+
+    from .entries import Target
+    from .notes import Notes
+    from .wire import WireIds
+
+_BROKE_OFF: Final = frozenset(
+    {
+        "aborted",
+        "cancelled",
+        "canceled",
+        "error",
+        "failed",
+        "incomplete",
+        "interrupted",
+        "length",
+        "malformed_function_call",
+        "max_output_tokens",
+        "max_tokens",
+        "model_context_window_exceeded",
+    }
+)
+"""Stop reasons, in lower case, after which a call may be a part of one."""
+
+_DATED: Final = re.compile(r"(?:[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$")
+
+
+class Call(NamedTuple):
+    """A call as it is shown."""
+
+    ref: CallRef
+    call_id: str
+    """On the wire."""
+    name: str
+
+
+class Piece(NamedTuple):
+    """A part of what an assistant entry shows."""
+
+    block: Text | Thinking | ToolCall | Native
+    frame: int
+    reasoning: bool = False
+    opens: str | None = None
+    """The provider's own tool call that it is: shown only with its result, unless the provider paused between."""
+    closes: str | None = None
+    call: Call | None = None
+
+    @property
+    def is_solid(self) -> bool:
+        """Whether it can stand alone."""
+        return not self.reasoning and not (type(self.block) is Text and not self.block.text)
+
+
+class Said(NamedTuple):
+    """What of one assistant turn is shown."""
+
+    pieces: list[Piece]
+    refused: dict[CallRef, str | None]
+    """The calls that are not: the tool, when their results are shown in spite of it, since they may explain it."""
+
+    @property
+    def is_solid(self) -> bool:
+        """Whether there is anything that can stand alone."""
+        return any(piece.is_solid for piece in self.pieces)
+
+
+def said_by(
+    turn: Turn, frame: int, first_index: int, *, target: Target, stale: bool, ids: WireIds, notes: Notes
+) -> Said:
+    """What of `turn` is shown. Its first call is number `first_index` of `frame`; `stale`: no reasoning is shown."""
+    reader = _Reader(turn, frame, first_index, target, ids, notes)
+    reader.stale = stale
+    pieces = [reader.piece(block) for block in turn.blocks]
+    if target.dialect == "openai_responses":
+        _keep_groups_whole(pieces, frame, notes)
+    return Said([piece for piece in pieces if piece is not None], reader.refused)
+
+
+def is_same_model(said: str | None, asked: str) -> bool:
+    """Whether a reply that names the model `said` is of the model `asked`: replies name the dated version of a name."""
+    return said is not None and (said == asked or _undated(said) == _undated(asked))
+
+
+def _undated(model: str) -> str:
+    return _DATED.sub("", model.removeprefix("models/"))
+
+
+def broke_off(turn: Turn) -> bool:
+    """Whether the reply may have ended in the middle of a call."""
+    return turn.stop_reason is not None and turn.stop_reason.lower() in _BROKE_OFF
+
+
+class _Reader:
+    """Reads the blocks of one turn, in their order."""
+
+    def __init__(  # noqa: PLR0917 - made in one place
+        self, turn: Turn, frame: int, index: int, target: Target, ids: WireIds, notes: Notes
+    ) -> None:
+        self.turn = turn
+        self.frame = frame
+        self.index = index
+        self.target = target
+        self.stale = False
+        self.ids = ids
+        self.notes = notes
+        self.refused = dict[CallRef, str | None]()
+
+    def piece(self, block: Block) -> Piece | None:
+        """What is shown of a block; None: nothing."""
+        if type(block) is Text:
+            return self._text(block)
+        if type(block) is ToolCall:
+            return self._call(block)
+        if type(block) is Thinking:
+            return self._thinking(block)
+        if type(block) is Native:
+            return self._native(block)
+        if isinstance(block, Image | Document):
+            return self._media(block)
+        return None
+
+    def _text(self, block: Text) -> Piece | None:
+        signature = self._signature(block.signature)
+        text = self._clean(block.text)
+        if not text.strip():
+            return None if signature is None else Piece(Text("", signature), self.frame)
+        return Piece(Text(text, signature), self.frame)
+
+    def _call(self, call: ToolCall) -> Piece | None:
+        ref = CallRef(self.frame, self.index)
+        self.index += 1
+        cut = broke_off(self.turn)
+        written = "{}" if not call.arguments.strip() and not cut else call.arguments
+        arguments = object_text(written)
+        if arguments is None:
+            self.refused[ref] = None if cut else clean(call.name)
+            self.notes.omit(words.CALL, self.frame)
+            return None
+        name, call_id = self._clean(call.name), self.ids.give(ref, call.id, self.turn.dialect)
+        shown = ToolCall(call_id, name, arguments, self._signature(call.signature))
+        return Piece(shown, self.frame, call=Call(ref, call_id, name))
+
+    def _thinking(self, block: Thinking) -> Piece | None:
+        target = self.target
+        is_own = self.turn.dialect == target.dialect and target.dialect in {"anthropic", "gemini"}
+        if not is_own or block.signature is None or not self._may_think(self.turn.model):
+            self.notes.omit(words.THINKING, self.frame)
+            return None
+        return Piece(block, self.frame, reasoning=True)
+
+    def _native(self, block: Native) -> Piece | None:
+        known = known_of(block)
+        if block.dialect == self.target.dialect and known.sendable:
+            if not known.reasoning:
+                return Piece(block, self.frame, opens=known.opens, closes=known.closes)
+            if self._may_think(block.model or self.turn.model):
+                return Piece(block, self.frame, reasoning=True)
+        if known.text is not None:
+            return Piece(Text(self._clean(known.text)), self.frame)
+        self.notes.omit(words.THINKING if known.reasoning else words.NATIVE, self.frame)
+        return None
+
+    def _media(self, block: Image | Document) -> Piece:
+        return Piece(said_media(block, self.frame, self.notes), self.frame)
+
+    def _may_think(self, model: str | None) -> bool:
+        return not self.stale and is_same_model(model, self.target.model)
+
+    def _signature(self, signature: str | None) -> str | None:
+        if signature is None:
+            return None
+        if self.turn.dialect == self.target.dialect == "gemini" and self._may_think(self.turn.model):
+            return signature
+        self.notes.omit(words.THINKING, self.frame)
+        return None
+
+    def _clean(self, text: str) -> str:
+        sendable = clean(text)
+        if sendable is not text:
+            self.notes.omit(words.SURROGATES, self.frame)
+        return sendable
+
+
+def _keep_groups_whole(pieces: list[Piece | None], frame: int, notes: Notes) -> None:
+    """Drop reasoning whose group is not whole: Responses takes it only with all that it led to."""
+    for group in _groups(pieces):
+        led_to = [pieces[place] for place in group if not _is_reasoning(pieces[place])]
+        if led_to and None not in led_to:
+            continue
+        for place in group:
+            if _is_reasoning(pieces[place]):
+                pieces[place] = None
+                notes.omit(words.THINKING, frame)
+
+
+def _groups(pieces: Sequence[Piece | None]) -> Iterator[list[int]]:
+    """Reasoning and what follows it up to the next: the places of each group."""
+    group: list[int] = []
+    for place, piece in enumerate(pieces):
+        if _is_reasoning(piece) and group and not _is_reasoning(pieces[group[-1]]):
+            yield group
+            group = []
+        if group or _is_reasoning(piece):
+            group.append(place)
+    if group:
+        yield group
+
+
+def _is_reasoning(piece: Piece | None) -> bool:
+    return piece is not None and piece.reasoning

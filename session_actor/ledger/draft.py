@@ -1,0 +1,155 @@
+"""The open chunk: what its turns have brought so far, and the chunk that this makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from session_actor.blocks import Native, Text, Thinking, ToolCall
+
+from . import notes as words
+from . import texts
+from .entries import AssistantEntry, Chunk, ResultsEntry, UserEntry
+from .notes import Notes
+from .results import placeholder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from session_actor.blocks import CallRef
+
+    from .assistant import Call, Piece
+    from .entries import Dialect, Entry, ShownResult
+    from .user import UserBlock
+
+
+class Draft:
+    """One assistant entry, the results of its calls and what the user said then; the first of a view: user's only."""
+
+    __slots__ = (
+        "after",
+        "calls",
+        "first_frame",
+        "held",
+        "is_closed",
+        "last_frame",
+        "notes",
+        "paused",
+        "pieces",
+        "results",
+        "user",
+        "user_frame",
+    )
+
+    def __init__(self) -> None:
+        """Nothing said yet."""
+        self.first_frame = 0
+        self.last_frame = 0
+        self.user_frame: int | None = None
+        self.pieces: list[Piece] = []
+        self.calls: dict[CallRef, Call] = {}
+        self.results: dict[CallRef, ShownResult] = {}
+        self.after: dict[CallRef, list[UserBlock]] = {}
+        """What results hold that stands in the user entry."""
+        self.held: dict[CallRef, str] = {}
+        self.is_closed = False
+        """Whether a turn ended the step: what has no result by then never gets one here."""
+        self.user: list[UserBlock] = []
+        self.paused = False
+        self.notes = Notes()
+
+    def copy(self) -> Draft:
+        """The same, on its own."""
+        other = Draft()
+        other.first_frame, other.last_frame, other.user_frame = self.first_frame, self.last_frame, self.user_frame
+        other.is_closed, other.paused = self.is_closed, self.paused
+        other.pieces, other.user = list(self.pieces), list(self.user)
+        other.calls, other.results, other.held = dict(self.calls), dict(self.results), dict(self.held)
+        other.after, other.notes = dict(self.after), self.notes.copy()
+        return other
+
+    def touch(self, frame: int) -> None:
+        """A turn of this frame stands in it."""
+        self.first_frame = self.first_frame or frame
+        self.last_frame = frame
+
+    def awaits(self, ref: CallRef | None) -> bool:
+        """Whether it still takes the result of this call in its place."""
+        return not self.is_closed and ref in self.calls and ref not in self.results
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether another assistant turn can be part of the same entry."""
+        return bool(self.pieces) and not self.calls and not self.user
+
+    def say(self, pieces: Sequence[Piece]) -> None:
+        """Add a part of the assistant entry."""
+        self.pieces += pieces
+        for piece in pieces:
+            if piece.call is not None:
+                self.calls[piece.call.ref] = piece.call
+                self.is_closed = False
+
+    def chunk(self, dialect: Dialect, floating: Sequence[Piece] = ()) -> Chunk:
+        """What it makes. `floating`: reasoning that stands alone at the end, and is not shown there."""
+        notes = self.notes.copy()
+        entries: list[Entry] = []
+        if self.pieces:
+            entries.append(AssistantEntry(self._said(dialect, notes)))
+        if self.calls:
+            entries.append(ResultsEntry(tuple([self._result(call, notes) for call in self.calls.values()])))
+        after = [block for ref in self.calls for block in self.after.get(ref, ())]
+        if user := (*after, *self.user):
+            entries.append(UserEntry(user))
+        for piece in floating:
+            notes.omit(words.THINKING, piece.frame)
+        return Chunk(
+            tuple(entries),
+            self.first_frame,
+            self.last_frame,
+            self.user_frame,
+            tuple(notes.omitted),
+            tuple(notes.added),
+            self.paused and not user,
+        )
+
+    def _result(self, call: Call, notes: Notes) -> ShownResult:
+        shown = self.results.get(call.ref)
+        if shown is None:
+            shown = placeholder(call, self.held.get(call.ref))
+            notes.add(words.HELD if shown.why == "held" else words.INTERRUPTED, call.ref.frame)
+        return shown
+
+    def _said(self, dialect: Dialect, notes: Notes) -> tuple[Text | Thinking | ToolCall | Native, ...]:
+        pieces = self.pieces if self.paused and not self.user else _paired(self.pieces, notes)
+        pieces = _without_last_reasoning(pieces, notes)
+        if not any(piece.is_solid for piece in pieces):
+            notes.add(words.BROKEN, self.last_frame)
+            return (Text(texts.BROKEN_OFF),)
+        blocks = [piece.block for piece in pieces]
+        if dialect == "anthropic" and self.calls:  # refuses anything after a call
+            blocks.sort(key=lambda block: type(block) is ToolCall)
+        return tuple(blocks)
+
+
+def _paired(pieces: list[Piece], notes: Notes) -> list[Piece]:
+    """Without the provider's own calls that have no result, and such results without their call."""
+    opened = {piece.opens for piece in pieces if piece.opens is not None}
+    closed = {piece.closes for piece in pieces if piece.closes is not None}
+    if opened == closed:
+        return pieces
+    kept: list[Piece] = []
+    for piece in pieces:
+        if (piece.opens is None or piece.opens in closed) and (piece.closes is None or piece.closes in opened):
+            kept.append(piece)
+        else:
+            notes.omit(words.NATIVE, piece.frame)
+    return kept
+
+
+def _without_last_reasoning(pieces: list[Piece], notes: Notes) -> list[Piece]:
+    """Reasoning that leads to nothing is refused at the end of a message."""
+    end = len(pieces)
+    while end and pieces[end - 1].reasoning:
+        end -= 1
+        notes.omit(words.THINKING, pieces[end].frame)
+    return pieces[:end]

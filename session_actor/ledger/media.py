@@ -1,0 +1,43 @@
+"""Images and documents as a target takes them; a text stands in place of one that it does not take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from session_actor.blocks import Image, Text
+from session_actor.requests.media import as_text, carries, is_text, unpacked
+
+from . import notes as words
+from .texts import not_seen
+
+if TYPE_CHECKING:
+    from session_actor.blocks import Document
+
+    from .entries import Target
+    from .notes import Notes
+
+
+def shown_media(block: Image | Document, target: Target, frame: int | None, notes: Notes) -> Text | Image | Document:
+    """What the target is shown of it. Plain text is shown as such, a data: URL as the data that it holds."""
+    block = unpacked(block)
+    if is_text(block):
+        return Text(as_text(block))
+    is_image = isinstance(block, Image)
+    if not (target.sees_images if is_image else target.sees_documents):
+        return _left_out(is_image, frame, notes, f"this model takes no {'images' if is_image else 'documents'}")
+    if not carries(target.dialect, block):
+        return _left_out(is_image, frame, notes, "this API does not take it in this form")
+    return block
+
+
+def said_media(block: Image | Document, frame: int | None, notes: Notes) -> Text:
+    """The same in an assistant's turn: no API takes images or documents back there."""
+    block = unpacked(block)
+    if is_text(block):
+        return Text(as_text(block))
+    return _left_out(isinstance(block, Image), frame, notes, "it was in a message of the assistant")
+
+
+def _left_out(is_image: bool, frame: int | None, notes: Notes, why: str) -> Text:  # noqa: FBT001
+    notes.omit(words.IMAGE if is_image else words.DOCUMENT, frame)
+    return Text(not_seen("An image" if is_image else "A document", why))

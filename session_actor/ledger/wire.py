@@ -1,0 +1,102 @@
+"""What a call looks like on the wire: its id and its arguments."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+
+from session_actor.persistence.values import MAX_DEPTH
+from session_actor.requests.texts import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from session_actor.blocks import CallRef
+
+_IDS: Final[dict[str, re.Pattern[str]]] = {
+    "anthropic": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    "openai_chat": re.compile(r"[!-~]{1,40}"),
+    "openai_responses": re.compile(r"[!-~]{1,64}"),
+    "gemini": re.compile(r"[!-~]{1,64}"),
+}
+"""The ids that each dialect takes. Chat Completions refuses more than 40 characters, Responses more than 64."""
+
+
+_NESTED: Final = frozenset({dict, list})
+
+
+class WireIds:
+    """Gives each call of one view an id of its own, the provider's where that is possible."""
+
+    __slots__ = ("_dialect", "_used")
+
+    def __init__(self, dialect: str, used: set[str] | None = None) -> None:
+        """For requests of this dialect."""
+        self._dialect = dialect
+        self._used = set[str]() if used is None else used
+
+    def give(self, ref: CallRef, given: str, dialect: str | None) -> str:
+        """The id of the call `ref`. `given`: its provider's; `dialect`: of the turn, None: not known.
+
+        `""` for a call of Gemini's without one, when it goes back there: Gemini matches those by their order.
+        """
+        is_own = dialect is None or dialect == self._dialect
+        if not given and dialect == "gemini" == self._dialect:
+            return ""
+        if not is_own or given in self._used or not _IDS[self._dialect].fullmatch(given):
+            given = f"call_{ref.frame}_{ref.index}"
+            while given in self._used:
+                given += "_"
+        self._used.add(given)
+        return given
+
+    def copy(self) -> WireIds:
+        """The same, on its own."""
+        return WireIds(self._dialect, set(self._used))
+
+
+def object_text(arguments: str) -> str | None:
+    """The arguments as the text of a JSON object that can be sent; None when they are none.
+
+    The text stays as the model wrote it, unless it holds a lone surrogate. Nested deeper than 200, or with a number
+    that is not finite, it counts as none.
+    """
+    try:
+        value = json.loads(arguments, parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or _is_deep(arguments, cast("Any", value)):
+        return None
+    if "\\u" not in arguments and clean(arguments) is arguments:
+        return arguments
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    sendable = clean(written)
+    return arguments if sendable is written else sendable
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if value - value != 0:
+        raise ValueError("not finite")
+    return value
+
+
+def _is_deep(text: str, value: Any) -> bool:
+    """Whether a value is nested too deep; most texts have too few brackets for that."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _inside(outer) if type(inner) in _NESTED]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return cast("dict[str, Any]", value).values() if type(value) is dict else value
