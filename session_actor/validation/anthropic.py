@@ -1,0 +1,97 @@
+"""The rules of Anthropic's Messages API: the request around its messages.
+
+Sources: API reference "Create a Message"; docs "Errors" (common validation errors), "Prompt caching" (at most four
+breakpoints; longer ones first), "Define tools" (names and schemas), "Thinking" (budget), "Mid-conversation system
+messages".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from . import tools
+from .anthropic_blocks import Cache, content
+from .anthropic_turns import Turns
+from .problems import as_mapping, named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .problems import Problems
+
+TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_LEAST_THINKING_TOKENS: Final = 1024
+_MESSAGE_KEYS: Final = frozenset({"role", "content"})
+
+
+def check(request: Mapping[str, Any], problems: Problems) -> None:
+    """Note every problem of a request."""
+    problems.required_text("", request, "model", blank=False)
+    limit = problems.required("", request, "max_tokens")
+    most = None if limit is None else problems.positive("max_tokens", limit)
+    cache = Cache(problems)
+    own = _tools(request, problems, cache)
+    _system(request.get("system"), problems, cache)
+    _thinking(request.get("thinking"), most, problems, with_tools=own)
+    turns = _messages(request, problems, cache)
+    if turns.tool_blocks and not own:
+        problems.add("tools", "no-tools", "must be given, since the messages hold tool_use or tool_result blocks")
+    cache.breakpoint("request", request)  # the automatic one takes one of the four
+    cache.close()
+
+
+def _tools(request: Mapping[str, Any], problems: Problems, cache: Cache) -> bool:
+    names: set[str] = set()
+    listed = tools.listed(problems, request)
+    for path, tool in listed:
+        cache.breakpoint(path, tool)
+        if tool.get("type") in {None, "custom"}:
+            name = tools.tool_name(problems, path, tool, TOOL_NAME)
+            tools.distinct(problems, path, name, names)
+            if problems.required(path, tool, "input_schema") is not None:
+                tools.object_schema(problems, f"{path}.input_schema", tool["input_schema"])
+        else:  # one of the provider's own
+            problems.text(f"{path}.type", tool["type"])
+    return bool(listed)
+
+
+def _system(value: object, problems: Problems, cache: Cache) -> None:
+    if value is None:
+        return
+    content(problems, cache, "system", value, ("text",))
+
+
+def _thinking(value: object, most: int | None, problems: Problems, *, with_tools: bool) -> None:
+    """A budget is at least 1,024 tokens, and below max_tokens: only thinking between tools may go over it."""
+    if value is None:
+        return
+    thinking = problems.mapping("thinking", value)
+    if thinking is None:
+        return
+    kind = problems.required_text("thinking", thinking, "type")
+    if kind != "enabled":
+        return
+    given = problems.required("thinking", thinking, "budget_tokens")
+    budget = None if given is None else problems.positive("thinking.budget_tokens", given, _LEAST_THINKING_TOKENS)
+    if budget is not None and most is not None and budget >= most and not with_tools:
+        problems.add("thinking.budget_tokens", "limit", "must be below max_tokens")
+
+
+def _messages(request: Mapping[str, Any], problems: Problems, cache: Cache) -> Turns:
+    turns = Turns(problems)
+    value = problems.required("", request, "messages")
+    messages = () if value is None else problems.sequence("messages", value) or ()
+    for place, item in enumerate(messages):
+        path = f"messages[{place}]"
+        message = as_mapping(item)
+        if message is None:
+            problems.add(path, "type", f"must be an object, got {named(item)}")
+            turns.broken()
+            continue
+        for key in message:
+            if key not in _MESSAGE_KEYS:
+                problems.add(path, "unknown", f"has the key {named(key)}: a message has a role and a content")
+        turns.message(path, message, cache, last=place == len(messages) - 1)
+    turns.close()
+    return turns
