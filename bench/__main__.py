@@ -13,7 +13,7 @@ import structlog
 
 from bench.harness import Options, Report, say
 
-NAMES = ("operations", "overhead", "recovery", "kill", "actors", "journal", "disk", "tokens")
+NAMES = ("operations", "overhead", "recovery", "kill", "actors", "journal", "disk", "tokens", "calibration")
 
 
 def arguments() -> argparse.Namespace:
