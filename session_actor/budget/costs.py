@@ -141,7 +141,12 @@ def _entry(entry: Entry, family: str, overhead: Overhead, rule: str) -> int:
 
 def _call(call: ToolCall, family: str, overhead: Overhead) -> int:
     arguments = _plain(call.arguments) if overhead.plain_arguments else call.arguments
-    return overhead.call + estimate_tokens(call.name, family) + estimate_tokens(arguments, family) + _signed(call)
+    return (
+        overhead.call
+        + estimate_tokens(call.name, family)
+        + estimate_tokens(arguments, family)
+        + _signed(call.signature)
+    )
 
 
 def _result(result: ShownResult, family: str, overhead: Overhead, rule: str) -> int:
@@ -151,9 +156,9 @@ def _result(result: ShownResult, family: str, overhead: Overhead, rule: str) -> 
 
 def _block(block: Block, family: str, rule: str) -> int:
     if isinstance(block, Text):
-        return estimate_tokens(block.text, family) + _signed(block)
+        return estimate_tokens(block.text, family) + _signed(block.signature)
     if isinstance(block, Thinking):  # a signature holds all of the thinking, of which the text may be a summary
-        return max(estimate_tokens(block.text, family), _signed(block))
+        return max(estimate_tokens(block.text, family), _signed(block.signature))
     if isinstance(block, Image):
         return image_cost(block, rule, family)
     if isinstance(block, Document):
@@ -178,9 +183,8 @@ def _plain(arguments: str) -> str:
     )
 
 
-def _signed(block: Any) -> int:
-    signature = getattr(block, "signature", None)
-    return opaque_cost(len(signature)) if type(signature) is str else 0
+def _signed(signature: str | None) -> int:
+    return 0 if signature is None else opaque_cost(len(signature))
 
 
 def _json_text(schema: Any) -> str:
