@@ -165,9 +165,9 @@ def artifact_path(value: object) -> str:
 def how(value: object) -> Literal["read", "modified"]:
     """What was done to an artifact."""
     kept = text(value)
-    if kept == "read" or kept == "modified":  # noqa: PLR1714 - so that type checkers see it
-        return kept
-    raise _Bad("must be read or modified")
+    if kept not in {"read", "modified"}:
+        raise _Bad("must be read or modified")
+    return "read" if kept == "read" else "modified"
 
 
 def call_ref(value: object) -> CallRef:
@@ -209,9 +209,7 @@ def result_blocks(value: object) -> tuple[ResultBlock, ...]:
 
 
 def turns(value: object) -> tuple[Turn, ...]:
-    """Turns; calls and thinking stand in assistant turns only, references in user turns only, results in tool turns only,
-    and nothing else there.
-    """
+    """Turns; calls and thinking stand in assistant turns only, references in user turns, results in tool turns."""
     return _each(turn, value)
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .commands import How
     from .frames import Frame, Instructions, PendingCall
     from .state import State
-    from .table import Table
 
 
 class Reads:
@@ -136,9 +135,8 @@ class Reads:
         """
         state = await self._head_read(timeout_s)
         head, table = state.head_of(self._on), state.table
-        if head is None:
-            branch = NOTHING_SPENT
-        elif (branch := table.at(head).spent) is None:
+        branch = NOTHING_SPENT if head is None else table.at(head).spent
+        if branch is None:
             await self._read(timeout_s, table.load_path, head)
             branch = spent_in(table.path(head))
         session = state.usage

@@ -1,0 +1,67 @@
+"""Replies of OpenAI's Responses API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from session_actor.blocks import Native, Text, ToolCall
+from session_actor.errors import InvalidArgument
+from session_actor.frames import Turn, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from session_actor.blocks import Block
+
+    from .fields import Fields
+
+_UNFINISHED: Final = ("in_progress", "queued")
+
+
+def read(reply: Fields) -> Turn:
+    """The turn of a `Response`."""
+    model = reply.word("model")
+    blocks = tuple(block for item in reply.many("output") for block in _blocks(item, model))
+    return Turn("assistant", blocks, _usage(reply.one("usage")), model, "openai_responses", _stop_reason(reply))
+
+
+def _stop_reason(reply: Fields) -> str | None:
+    """Why it is incomplete, if it is; else its status; None while it is being made."""
+    status = reply.word("status")
+    if status == "incomplete":
+        return reply.part("incomplete_details").word("reason") or status
+    return None if status in _UNFINISHED else status
+
+
+def _blocks(item: Fields, model: str | None) -> Iterator[Block]:
+    kind = item.text("type")
+    if kind == "message":
+        yield from map(Text, filter(None, map(_said, item.many("content"))))
+    elif kind == "function_call":
+        yield ToolCall(item.text("call_id"), item.text("name"), item.word("arguments") or "")
+    elif kind == "custom_tool_call":  # what it is given is no JSON, and kept as it is
+        yield ToolCall(item.text("call_id"), item.text("name"), item.word("input") or "")
+    else:
+        yield Native("openai_responses", model, item.verbatim())
+
+
+def _said(part: Fields) -> str | None:
+    kind = part.text("type")
+    if kind not in ("output_text", "refusal"):
+        raise InvalidArgument(part.at("type"), "must be output_text or refusal")
+    return part.word("text" if kind == "output_text" else "refusal")
+
+
+def _usage(report: Fields | None) -> Usage | None:
+    """What was charged: `input_tokens` include what came from the cache."""
+    if report is None:
+        return None
+    sent = report.part("input_tokens_details")
+    return Usage(
+        report.count("input_tokens"),
+        report.count("output_tokens"),
+        sent.count("cached_tokens"),
+        sent.count("cache_write_tokens"),
+        report.part("output_tokens_details").count("reasoning_tokens"),
+        report.verbatim(),
+    )
