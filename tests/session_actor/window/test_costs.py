@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import struct
 import zlib
 from base64 import b64encode
@@ -40,7 +41,9 @@ MODELS = {
     "gemini": "gemini-2.5-pro",
 }
 CLAUDE = profile_of("claude-sonnet-4-5")
-SHARED = Path("/work/shared")
+SHARED = Path(__file__).parents[4] / "shared"
+CORPUS = Path(os.environ.get("TOKEN_CORPUS", SHARED / "tokens" / "corpus_train.jsonl.gz"))
+REAL = Path(os.environ.get("REAL_SESSION", SHARED / "transcripts" / "pi_large_session.jsonl"))
 pytest.importorskip("session_actor.media")
 
 
@@ -289,10 +292,10 @@ def test_what_is_no_block_of_an_entry_is_refused():
 # --- against what was counted for real --------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not (SHARED / "tokens").is_dir(), reason="the reference counts are not on this machine")
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not there; TOKEN_CORPUS names its place")
 @pytest.mark.parametrize("language", ["zh", "ja", "ko", "hi", "ru", "ar"])
 def test_other_scripts_are_not_underestimated_by_more_than_15_percent_on_average(language):
-    with gzip.open(SHARED / "tokens/corpus_train.jsonl.gz") as lines:
+    with gzip.open(CORPUS) as lines:
         texts = [text for text in map(json.loads, lines) if text["category"] == language]
     families = texts[0]["tokens"]
     errors = {f: mean(estimate_tokens(t["text"], f) / t["tokens"][f] - 1 for t in texts) for f in families}
@@ -300,7 +303,7 @@ def test_other_scripts_are_not_underestimated_by_more_than_15_percent_on_average
     assert min(errors.values()) > -0.15
 
 
-@pytest.mark.skipif(not (SHARED / "transcripts").is_dir(), reason="the real session is not on this machine")
+@pytest.mark.skipif(not REAL.exists(), reason="the session is not there; REAL_SESSION names its place")
 def test_what_a_real_session_added_from_call_to_call_costs_what_was_charged():
     errors = [cost_of(entries, target(), CLAUDE) / charged - 1 for charged, entries in increments()]
     assert len(errors) > 350
@@ -310,7 +313,7 @@ def test_what_a_real_session_added_from_call_to_call_costs_what_was_charged():
 
 def increments():
     """What the provider charged for more from one call to the next, and the entries that stood between."""
-    lines = (SHARED / "transcripts/pi_large_session.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = REAL.read_text(encoding="utf-8").splitlines()
     messages = [line["message"] for line in map(json.loads, lines) if line["type"] == "message"]
     calls = [n for n, message in enumerate(messages) if message["role"] == "assistant"]
     for before, after in pairwise(calls):
