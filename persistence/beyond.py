@@ -14,8 +14,8 @@ from .header import RecordRef, decode_journal_header
 from .journal_index import INDEX_START
 from .lines import read_lines
 from .names import journal_path
+from .plain_file import NotPlain, open_plain
 from .record import MAX_LINE_BYTES, decode_record, verify
-from .segment_file import NOT_REGULAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,12 +68,8 @@ def _read(disk: Disk, folder: str, owner: Owner, begin: Beyond) -> Beyond | None
     """What follows `begin`; None when that file is not there or is another's."""
     path = f"{folder}/{journal_path(owner[0], begin.number)}"
     try:
-        file = disk.open(path)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        if error.errno not in NOT_REGULAR:
-            raise
+        file = open_plain(disk, path)
+    except (FileNotFoundError, NotPlain):
         return None
     try:
         lines = _lines(file, begin.end)

@@ -25,7 +25,7 @@ from .catalog_files import SCHEMA, CatalogFiles, check_fields, forget_birth, put
 from .errors import CatalogCorrupt, StoreClosed, StoreVersionTooNew
 from .header import SegmentRef
 from .names import id_bytes
-from .segment_file import NOT_REGULAR
+from .plain_file import NotPlain, plain_only
 from .storage import OsDisk
 
 if TYPE_CHECKING:
@@ -249,12 +249,11 @@ class Catalog:
 
     def _connect(self, *, create: bool) -> sqlite3.Connection:
         try:
-            return self._disk.connect(str(self._path), create=create)
+            with plain_only():
+                return self._disk.connect(str(self._path), create=create)
         except FileNotFoundError:
             raise CatalogCorrupt(str(self._path), "it is missing") from None
-        except OSError as error:
-            if error.errno not in NOT_REGULAR:
-                raise
+        except NotPlain as error:
             raise CatalogCorrupt(str(self._path), "it is not a plain file") from error
 
     def _set_up(self, connection: sqlite3.Connection, *, create: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from .catalog import Catalog
 from .errors import CatalogCorrupt
-from .segment_file import NOT_REGULAR
+from .plain_file import NotPlain, open_plain
 
 if TYPE_CHECKING:
     from .storage import Disk
@@ -29,9 +29,7 @@ def copy_catalog(disk: Disk, path: str, folder: str) -> Catalog:
             _copy(disk, path + _JOURNAL, target + _JOURNAL)
     except FileNotFoundError:
         raise CatalogCorrupt(path, "it is missing") from None
-    except OSError as error:
-        if error.errno not in NOT_REGULAR:
-            raise
+    except NotPlain as error:
         raise CatalogCorrupt(path, "it is no plain file") from error
     catalog = Catalog(target)
     try:
@@ -60,7 +58,7 @@ def rescue_dead(path: str) -> set[tuple[str, str]]:
 
 
 def _copy(disk: Disk, source: str, target: str) -> None:
-    file = disk.open(source)
+    file = open_plain(disk, source)
     try:
         position = 0
         with open(target, "wb") as copy:  # noqa: PTH123 - a copy outside the store

@@ -14,8 +14,8 @@ from .errors import JournalCorrupt, JournalTruncated, LineDamaged
 from .gap import Link, first_misfit
 from .header import JournalHeader, RecordRef, decode_journal_header
 from .lines import read_lines
+from .plain_file import NotPlain, open_plain
 from .record import MAX_LINE_BYTES, SUFFIX_BYTES, Record, decode_record, verify
-from .segment_file import NOT_REGULAR
 
 if TYPE_CHECKING:
     from .session_log import Extent
@@ -116,13 +116,11 @@ def _check_last(data: bytes, path: str, part: Part) -> None:
 
 def _open(disk: Disk, path: str, part: Part, *, write: bool) -> DiskFile:
     try:
-        file = disk.open(path, write=write)
+        file = open_plain(disk, path, write=write)
     except FileNotFoundError:
         raise JournalTruncated(path, part.size_bytes, 0) from None
-    except OSError as error:
-        if error.errno in NOT_REGULAR:
-            raise JournalCorrupt(path, 0, 1, "it is not a regular file") from error
-        raise
+    except NotPlain as error:
+        raise JournalCorrupt(path, 0, 1, "it is not a regular file") from error
     try:
         size = file.size()
     except BaseException:

@@ -8,8 +8,8 @@ from zlib import crc32
 from .errors import LineDamaged
 from .header import JournalHeader, decode_journal_header
 from .lines import PIECE_BYTES, read_lines
+from .plain_file import NotPlain, open_plain
 from .record import Record, decode_record, verify
-from .segment_file import NOT_REGULAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,13 +66,11 @@ class Walk:
 
     def _read_header(self) -> None:
         try:
-            file = self._disk.open(self.path)
+            file = open_plain(self._disk, self.path)
         except FileNotFoundError:
             self.why = _MISSING
             return
-        except OSError as error:
-            if error.errno not in NOT_REGULAR:
-                raise
+        except NotPlain:
             self.why = "it is no plain file"
             return
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .segment_file import NOT_REGULAR
+from .plain_file import NotPlain, open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,12 +35,10 @@ class Aside:
         Not twice, if it is kept by that name already. What is no plain file is moved instead.
         """
         try:
-            source = self._disk.open(path)
+            source = open_plain(self._disk, path)
         except FileNotFoundError:
             return None
-        except OSError as error:
-            if error.errno not in NOT_REGULAR:
-                raise
+        except NotPlain:
             return self.move(path, name)
         try:
             return self._keep(name, source.size(), source.read)
@@ -89,10 +87,8 @@ class Aside:
 
     def _holds(self, path: str, size: int, read: Read) -> bool:
         try:
-            file = self._disk.open(path)
-        except OSError as error:
-            if error.errno not in NOT_REGULAR:
-                raise
+            file = open_plain(self._disk, path)
+        except NotPlain:
             return False
         try:
             places = range(0, size, PIECE_BYTES)

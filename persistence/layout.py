@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from .errors import LineDamaged, StoreCorrupt, StoreVersionTooNew
+from .plain_file import NotPlain, open_plain
 from .record import close_line, verify
-from .segment_file import NOT_REGULAR
 
 if TYPE_CHECKING:
     import os
@@ -84,15 +84,13 @@ class Layout:
     def is_finished(self, disk: Disk) -> bool:
         """Whether FORMAT is there. Raises `StoreVersionTooNew`, `StoreCorrupt`, OSError."""
         try:
-            file = disk.open(self.format)
+            file = open_plain(disk, self.format)
         except FileNotFoundError:
             if any(disk.list(self.log)) or any(disk.list(self.journals)):
                 raise StoreCorrupt(self.format, "it is missing, though the store holds records") from None
             return False
-        except OSError as error:
-            if error.errno in NOT_REGULAR:
-                raise StoreCorrupt(self.format, "it is not a regular file") from error
-            raise
+        except NotPlain as error:
+            raise StoreCorrupt(self.format, "it is not a regular file") from error
         try:
             line = file.read(0, _MAX_FORMAT_BYTES)
         finally:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .errors import LineDamaged, StoreVersionTooNew
 from .header import decode_journal_header, decode_snapshot_header
 from .names import journal_path, snapshot_path
-from .segment_file import NOT_REGULAR
+from .plain_file import NotPlain, open_plain
 from .snapshot import SLOTS, TEMPORARY
 
 if TYPE_CHECKING:
@@ -62,23 +62,20 @@ class Remover(NamedTuple):
 
     def _exists(self, path: str) -> bool:
         try:
-            self.disk.open(path).close()
+            open_plain(self.disk, path).close()
         except FileNotFoundError:
             return False
-        except OSError as error:
-            if error.errno not in NOT_REGULAR:
-                raise
+        except NotPlain:
+            pass
         return True
 
     def _is_of(self, path: str, birth: str, decode: Callable[[bytes, str], JournalHeader | SnapshotHeader]) -> bool:
         """Whether a file is there and is no other birth's."""
         try:
-            file = self.disk.open(path)
+            file = open_plain(self.disk, path)
         except FileNotFoundError:
             return False
-        except OSError as error:
-            if error.errno not in NOT_REGULAR:
-                raise
+        except NotPlain:
             return True
         try:
             start = file.read(0, _HEADER_BYTES)

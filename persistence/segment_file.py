@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 from typing import TYPE_CHECKING, Final
+
+from .plain_file import NotPlain, open_plain
 
 if TYPE_CHECKING:
     from .storage import Disk
 
 MAX_SEGMENT_BYTES: Final = 512 * 1024 * 1024
 """No segment is larger: it is read whole."""
-NOT_REGULAR: Final = frozenset({errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EISDIR, errno.EMLINK})
-"""What opening something else than a plain file fails with."""
 
 
 def read_segment(disk: Disk, path: str, limit: int = MAX_SEGMENT_BYTES) -> tuple[bytes, str]:
@@ -20,10 +19,8 @@ def read_segment(disk: Disk, path: str, limit: int = MAX_SEGMENT_BYTES) -> tuple
     Raises OSError.
     """
     try:
-        file = disk.open(path)
-    except OSError as error:
-        if error.errno not in NOT_REGULAR:
-            raise
+        file = open_plain(disk, path)
+    except NotPlain:
         return b"", "it is no plain file"
     try:
         size = file.size()

@@ -15,8 +15,8 @@ import msgspec
 from .errors import LineDamaged, RecordTooLarge, StoreCorrupt
 from .header import RecordRef, SnapshotHeader, decode_snapshot_header, encode_snapshot_header
 from .names import snapshot_path
+from .plain_file import NotPlain, open_plain
 from .record import MAX_RECORD_BYTES, close_line, verify
-from .segment_file import NOT_REGULAR
 from .store import Snapshot
 
 if TYPE_CHECKING:
@@ -172,12 +172,10 @@ def _read(disk: Disk, path: str, limit: int) -> bytes | None:
     what it holds: it is an OSError, and whoever comes later may read it.
     """
     try:
-        file = disk.open(path)
+        file = open_plain(disk, path)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        if error.errno not in NOT_REGULAR:
-            raise
+    except NotPlain as error:
         raise LineDamaged("it is no plain file") from error
     try:
         if file.size() > MAX_BYTES:
