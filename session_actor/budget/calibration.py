@@ -66,7 +66,7 @@ def price(shown: Shown, learned: Learned, on_path: OnPath) -> Quote:
         learned: what the session knows.
         on_path: whether the frame of this id is `shown.head` or below it.
     """
-    same = [one for one in learned.readings if _same_model(one.key, shown.key)]
+    same = _of_model(learned, shown.key)
     ratio = _ratio(same, shown.key)
     anchor = _newest(same, shown.key, shown.view, on_path)
     fixed = shown.fixed + _offset(same, shown)
@@ -167,15 +167,16 @@ def ratio_of(learned: Learned, key: Key) -> float:
 
     Multiply the estimates of single messages by it where `price` cannot be asked (the units of `plan_trim`).
     """
-    ratio = _ratio([one for one in learned.readings if _same_model(one.key, key)], key)
-    return ratio * _factor(learned, key)
+    return _ratio(_of_model(learned, key), key) * _factor(learned, key)
 
 
 # --- what readings say -----------------------------------------------------------------------------------------------
 
 
-def _same_model(one: Key, other: Key) -> bool:
-    return one.model == other.model and one.dialect == other.dialect
+def _of_model(learned: Learned, key: Key) -> list[Reading]:
+    """The readings of a key's model and dialect, oldest first."""
+    model, dialect = key.model, key.dialect
+    return [one for one in learned.readings if one.key.model == model and one.key.dialect == dialect]
 
 
 def _newest(readings: Sequence[Reading], key: Key, view: int, on_path: OnPath) -> Reading | None:
@@ -190,22 +191,23 @@ def _head(reading: Reading) -> int:
 
 def _plausible(reading: Reading) -> bool:
     """Whether a difference can be what its frames cost: else something was left out, or put in, that frames are not."""
-    return (
-        reading.estimate_since > 0
-        and _LOWEST * reading.estimate_since <= reading.real_since <= _HIGHEST * reading.estimate_since
-    )
+    estimate = reading.estimate_since
+    return estimate > 0 and _LOWEST * estimate <= reading.real_since <= _HIGHEST * estimate
 
 
 def _ratio(same: Sequence[Reading], key: Key) -> float:
     """Of readings of one model: from the differences of the same key, beginning with what those of other keys say."""
-    differences = [one for one in same if one.since and _plausible(one)]
-    prior = _weighed((one for one in differences if one.key != key), 1.0)
-    return _weighed((one for one in differences if one.key == key), prior)
+    ours: list[Reading] = []
+    others: list[Reading] = []
+    for one in reversed(same):
+        if one.since and _plausible(one):
+            (ours if one.key == key else others).append(one)
+    return _weighed(ours, _weighed(others, 1.0))
 
 
-def _weighed(differences: Iterable[Reading], prior: float) -> float:
+def _weighed(newest_first: Sequence[Reading], prior: float) -> float:
     real, estimate, passed = prior * _PRIOR_TOKENS, float(_PRIOR_TOKENS), 0
-    for one in reversed(list(differences)):
+    for one in newest_first:
         weight = exp(-passed / _MEMORY_TOKENS)
         real += weight * one.real_since
         estimate += weight * one.estimate_since
