@@ -160,15 +160,17 @@ class _Reader:
         return Piece(shown, self.frame, call=Call(ref, call_id, name))
 
     def _thinking(self, block: Thinking) -> Piece | None:
+        """Anthropic and Gemini want it signed; what speaks Chat Completions does not sign, Responses has natives."""
         target = self.target
-        is_own = self.turn.dialect == target.dialect and target.dialect in {"anthropic", "gemini"}
-        if not is_own or block.signature is None or not self._may_think(self.turn.model):
-            self.notes.omit(words.THINKING, self.frame)
-            return None
-        return Piece(block, self.frame, reasoning=True)
+        signed = block.signature is not None or (target.dialect == "openai_chat" and not broke_off(self.turn))
+        is_own = self.turn.dialect == target.dialect != "openai_responses"
+        if is_own and signed and self._may_think(self.turn.model) and clean(block.text) is block.text:
+            return Piece(block, self.frame, reasoning=True)
+        self.notes.omit(words.THINKING, self.frame)
+        return None
 
     def _native(self, block: Native) -> Piece | None:
-        known = known_of(block)
+        known = known_of(block, said=True)
         if block.dialect == self.target.dialect and known.sendable:
             if not known.reasoning:
                 return Piece(block, self.frame, opens=known.opens, closes=known.closes)

@@ -121,7 +121,8 @@ class Draft:
 
     def _said(self, dialect: Dialect, notes: Notes) -> tuple[Text | Thinking | ToolCall | Native, ...]:
         pieces = self.pieces if self.paused and not self.user else _paired(self.pieces, notes)
-        pieces = _without_last_reasoning(pieces, notes)
+        if dialect != "openai_chat":  # there it is a field of the message and has no place
+            pieces = _without_last_reasoning(pieces, notes)
         if not any(piece.is_solid for piece in pieces):
             notes.add(words.BROKEN, self.last_frame)
             return (Text(texts.BROKEN_OFF),)

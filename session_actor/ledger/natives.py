@@ -38,6 +38,15 @@ _WANT_AN_ANSWER: Final = frozenset(
 """Types of blocks that the caller's side answers, and of such answers: alone, providers refuse them."""
 
 _GEMINI_CALLS: Final = frozenset({"function_call", "functionCall", "function_response", "functionResponse"})
+_CHAT_OURS: Final = frozenset({"role", "content", "tool_calls", "function_call", "type", "text"})
+
+_OF_USER: Final[dict[str, frozenset[str]]] = {
+    "anthropic": frozenset({"container_upload", "document", "image", "search_result", "text"}),
+    "openai_chat": frozenset({"file", "image_url", "input_audio", "text"}),
+    "openai_responses": frozenset({"input_file", "input_image", "input_text"}),
+    "gemini": frozenset({"inline_data", "inlineData", "file_data", "fileData"}),
+}
+"""What each dialect takes in a user's message: types of blocks; for Gemini the key that a part must have."""
 
 _UNSENDABLE: Final = re.compile(rb'"\$(?:esc|float|int|blob)[":]')
 """In a stored value: what JSON in UTF-8 cannot carry. Bytes are for Gemini only."""
@@ -57,8 +66,8 @@ class Known(NamedTuple):
     """The id of the one that it answers."""
 
 
-def known_of(native: Native) -> Known:
-    """Look into the block."""
+def known_of(native: Native, *, said: bool) -> Known:
+    """Look into the block. `said`: it stands in an assistant turn; else in the user's, or in a result."""
     value = native.value
     if type(value) is not dict:
         return Known()
@@ -67,10 +76,12 @@ def known_of(native: Native) -> Known:
     kind = kind if type(kind) is str else ""
     text = fields.get("text")
     reasoning = kind in _REASONING or bool(fields.get("thought"))
+    if native.dialect == "openai_chat" and any(key.startswith("reasoning") for key in fields):
+        reasoning = True
     plain = text if type(text) is str and not reasoning else None
     if plain is not None and not plain.strip():
         return Known()
-    sendable = _is_sendable(native, fields, kind)
+    sendable = _is_storable(native) and (_goes_back if said else _goes_in)(native.dialect, fields, kind)
     if kind.endswith("tool_use"):
         return Known(plain, reasoning, sendable, opens=_id(fields.get("id")))
     if kind.endswith("_tool_result"):
@@ -82,10 +93,22 @@ def _id(value: object) -> str:
     return value if type(value) is str else ""
 
 
-def _is_sendable(native: Native, fields: dict[str, Any], kind: str) -> bool:
+def _is_storable(native: Native) -> bool:
+    """Whether JSON in UTF-8 can carry it."""
     stored = bytes(native.raw) if isinstance(native.raw, msgspec.Raw) else b""
-    if _UNSENDABLE.search(stored):
-        return False
-    if native.dialect == "gemini":
+    return not _UNSENDABLE.search(stored) and (native.dialect == "gemini" or b'"$b64":' not in stored)
+
+
+def _goes_back(dialect: str, fields: dict[str, Any], kind: str) -> bool:
+    """Whether the dialect takes it back in an assistant's message."""
+    if dialect == "gemini":
         return bool(fields) and _GEMINI_CALLS.isdisjoint(fields)
-    return bool(kind) and kind not in _WANT_AN_ANSWER and b'"$b64":' not in stored
+    if dialect == "openai_chat":  # there it is fields of the message, not a part of its content
+        return bool(fields) and _CHAT_OURS.isdisjoint(fields)
+    return bool(kind) and kind not in _WANT_AN_ANSWER
+
+
+def _goes_in(dialect: str, fields: dict[str, Any], kind: str) -> bool:
+    """Whether the dialect takes it in a user's message."""
+    taken = _OF_USER.get(dialect, frozenset())
+    return not taken.isdisjoint(fields) if dialect == "gemini" else kind in taken
