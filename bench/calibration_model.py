@@ -166,8 +166,9 @@ class Conversation:
             return sums[place - 1] if place else 0
 
         configured, fixed = self._fixed()
-        estimates = (round(each.estimate) for each in (fixed, total, tail))
-        view = Shown(Key("model", "anthropic", configured), self.view, self.path[-1], *estimates, up_to=up_to)
+        key = Key("model", "anthropic", configured)
+        ours = [round(each.estimate) for each in (fixed, total, tail)]
+        view = Shown(key, self.view, self.path[-1], ours[0], ours[1], ours[2], up_to)
         return price(view, self.learned, self.on_path), fixed + total + tail
 
     def _fixed(self) -> tuple[int, Count]:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[3]))  # the benches are not installed
 
-from bench.calibration import simulate  # noqa: E402
-from bench.calibration_model import TRIM  # noqa: E402
-from bench.harness import percentile  # noqa: E402
-from session_actor.budget.calibration import ceiling, fail, learn, price, ratio_of  # noqa: E402
-from session_actor.budget.readings import LIMIT, NOTHING, Key, Learned, Shown  # noqa: E402
+from bench.calibration import simulate
+from bench.calibration_model import TRIM
+from bench.harness import percentile
+from session_actor.budget.calibration import ceiling, fail, learn, price, ratio_of
+from session_actor.budget.readings import LIMIT, NOTHING, Key, Learned, Shown
 
 KEY = Key("model", "anthropic", 1)
 
