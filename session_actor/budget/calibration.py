@@ -15,7 +15,7 @@ All of it is pure, and all numbers come from records: a replay prices as the liv
 from __future__ import annotations
 
 from math import exp
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .readings import Failure, Key, Learned, Quote, Reading, Shown, kept
 
@@ -34,10 +34,11 @@ tokens of messages measured."""
 _MEMORY_TOKENS: Final = 50_000
 """Differences count for less (1/e) when so many tokens of messages were measured after them."""
 
-_ESTIMATED: Final = 0.05
-"""How far off the estimate of some messages is, as a share of it, once there is a ratio (one standard deviation) …"""
+_ESTIMATED: Final = 0.04
+"""How far off the estimate of some messages is, as a share of it, before their differences say (one standard
+deviation) …"""
 _UNKNOWN: Final = 0.10
-"""… and before."""
+"""… and with a ratio that nobody has measured."""
 _MEASURED: Final = 0.01
 """How far off are measured frames in another view: other placeholders, other thinking, parts of a difference."""
 _FIXED_SHARE, _FIXED_TOKENS = 0.15, 300
@@ -48,7 +49,9 @@ _MARGIN: Final = 0.10
 _MARGIN_REPRICED: Final = 0.03
 """… of one without an anchor of which some frames were …"""
 _MARGIN_ANCHORED: Final = 0.002
-"""… of the anchored part of a request; what came since has `_MARGIN`."""
+"""… of the anchored part of a request; what came since has `_MARGIN`, or more where estimates were further off:"""
+_SURE: Final = 2.5
+"""so many times as far as they were."""
 
 _STEP: Final = 1.1
 """A refusal makes prices go up at least by this."""
@@ -67,21 +70,21 @@ def price(shown: Shown, learned: Learned, on_path: OnPath) -> Quote:
         on_path: whether the frame of this id is `shown.head` or below it.
     """
     same = _of_model(learned, shown.key)
-    ratio = _ratio(same, shown.key)
+    ratio, off = _rate(same, shown.key)
     anchor = _newest(same, shown.key, shown.view, on_path)
     fixed = shown.fixed + _offset(same, shown)
     if anchor is not None:
         since = abs(shown.messages - anchor.messages) + abs(shown.tail - anchor.tail)
         added = ratio * (shown.messages - anchor.messages + shown.tail - anchor.tail)
         total = anchor.real + (shown.fixed - anchor.fixed) + added
-        doubt = _ESTIMATED * since
-        margin = _MARGIN * since + _MARGIN_ANCHORED * anchor.real
+        doubt = off * since
+        margin = max(_MARGIN, _SURE * off) * since + _MARGIN_ANCHORED * anchor.real
     else:
         messages, unmeasured = _pieces(shown, [one for one in same if on_path(one.head)], ratio)
         total = fixed + messages + ratio * shown.tail
-        doubt = (_ESTIMATED if same else _UNKNOWN) * unmeasured + _MEASURED * (shown.messages - unmeasured)
+        doubt = (off if same else _UNKNOWN) * unmeasured + _MEASURED * (shown.messages - unmeasured)
         share = unmeasured / shown.messages if shown.messages else 1.0
-        margin = total * (_MARGIN * share + _MARGIN_REPRICED * (1 - share))
+        margin = total * (max(_MARGIN, _SURE * off) * share + _MARGIN_REPRICED * (1 - share))
     factor = _factor(learned, shown.key)
     return Quote(
         *shown[:-1],
@@ -167,7 +170,7 @@ def ratio_of(learned: Learned, key: Key) -> float:
 
     Multiply the estimates of single messages by it where `price` cannot be asked (the units of `plan_trim`).
     """
-    return _ratio(_of_model(learned, key), key) * _factor(learned, key)
+    return _rate(_of_model(learned, key), key).ratio * _factor(learned, key)
 
 
 # --- what readings say -----------------------------------------------------------------------------------------------
@@ -195,24 +198,39 @@ def _plausible(reading: Reading) -> bool:
     return estimate > 0 and _LOWEST * estimate <= reading.real_since <= _HIGHEST * estimate
 
 
-def _ratio(same: Sequence[Reading], key: Key) -> float:
+class _Rate(NamedTuple):
+    """What messages cost per estimated token."""
+
+    ratio: float
+    off: float
+    """How far off single differences are from it, as a share of their estimate."""
+
+
+def _rate(same: Sequence[Reading], key: Key) -> _Rate:
     """Of readings of one model: from the differences of the same key, beginning with what those of other keys say."""
     ours: list[Reading] = []
     others: list[Reading] = []
     for one in reversed(same):
         if one.since and _plausible(one):
             (ours if one.key == key else others).append(one)
-    return _weighed(ours, _weighed(others, 1.0))
+    return _weighed(ours, _weighed(others, _Rate(1.0, _ESTIMATED)))
 
 
-def _weighed(newest_first: Sequence[Reading], prior: float) -> float:
-    real, estimate, passed = prior * _PRIOR_TOKENS, float(_PRIOR_TOKENS), 0
+def _weighed(newest_first: Sequence[Reading], prior: _Rate) -> _Rate:
+    if not newest_first:
+        return prior
+    real, estimate, passed = prior.ratio * _PRIOR_TOKENS, float(_PRIOR_TOKENS), 0
+    weights: list[float] = []
     for one in newest_first:
         weight = exp(-passed / _MEMORY_TOKENS)
+        weights.append(weight)
         real += weight * one.real_since
         estimate += weight * one.estimate_since
         passed += one.estimate_since
-    return real / estimate
+    ratio, off = real / estimate, prior.off * _PRIOR_TOKENS
+    for one, weight in zip(newest_first, weights, strict=True):
+        off += weight * abs(one.real_since - ratio * one.estimate_since)
+    return _Rate(ratio, off / estimate)
 
 
 def _offset(same: Sequence[Reading], shown: Shown) -> int:
