@@ -132,10 +132,7 @@ def check(chunks: list[Chunk], to: Target) -> None:
     for entry, after in zip(entries, [*entries[1:], None], strict=True):
         assert type(entry) is not type(after)
         check_entry(entry, after, to)
-    ids = [
-        block.id for entry in entries if isinstance(entry, AssistantEntry) for block in entry.blocks if is_call(block)
-    ]
-    ids = [one for one in ids if one]
+    ids = [one.id for one in calls_of(entries) if one.id]
     assert len(ids) == len(set(ids))
     assert problems(entries, to) == []
 
@@ -182,8 +179,6 @@ def calls_of(entries: list[Entry]) -> list[ToolCall]:
 def problems(entries: list[Entry], to: Target) -> list[str]:
     """What the validator says of the request that a renderer makes of them."""
     renderer = dialect_of(to.dialect)
-    used = [
-        block.name for entry in entries if isinstance(entry, AssistantEntry) for block in entry.blocks if is_call(block)
-    ]
+    used = [one.name for one in calls_of(entries)]
     request = renderer.assemble(to.model, None, renderer.messages(entries, to.model), 1_000, used)
     return validate_request(to.dialect, request)
