@@ -72,7 +72,7 @@ _names = st.text(min_size=1, max_size=12)
 _arguments = st.dictionaries(
     st.text(max_size=5),
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        st.none() | st.booleans() | st.integers() | st.floats(-9, 9) | st.text(max_size=5),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
         max_leaves=6,
     ),
