@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -20,6 +23,7 @@ from bench.harness import percentile
 from session_actor.budget.calibration import ceiling, fail, learn, price, ratio_of
 from session_actor.budget.readings import LIMIT, NOTHING, Key, Learned, Shown
 
+ROOT = Path(__file__).parents[3]
 KEY = Key("model", "anthropic", 1)
 
 
@@ -338,3 +342,16 @@ def test_simulated_conversations_keep_the_promised_accuracy():
     assert fmean(trimmed) <= 2.0
     assert fmean(call.real <= call.upper for call in calls) >= 0.95
     assert fmean(errors) < fmean(abs(call.raw_error) for call in calls) / 3
+
+
+def test_the_bench_runs_without_the_shared_texts_and_says_so(tmp_path):
+    away = {"TOKEN_CORPUS": str(tmp_path / "corpus"), "REAL_SESSION": str(tmp_path / "session")}
+    command = [sys.executable, "-m", "bench", "calibration", "--quick", "--json"]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True, env={**os.environ, **away}
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {line["bench"] for line in lines} == {"calibration"}
+    assert {"from turn 5", "after a trim"} <= {line["variant"] for line in lines if line["peer"] == "session-actor"}
+    notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+    assert all(any(path in note for note in notes) for path in away.values())
