@@ -6,6 +6,7 @@ import binascii
 from base64 import b64decode
 from typing import TYPE_CHECKING, Final
 
+from session_actor.media import image_size, pdf_pages
 from session_actor.tokens.estimate import estimate_tokens
 from session_actor.tokens.images import image_tokens, page_tokens, pages_of, unknown_image_tokens
 
@@ -54,7 +55,7 @@ def uri_cost(uri: str, rule: str, family: str) -> int:
     head, _, body = uri.partition(_BASE64)
     media_type = head[len(_SCHEME) :]
     if media_type.startswith("image/"):
-        size = _size(decoded(body[:_HEADER]))
+        size = image_size(decoded(body[:_HEADER]))
         if size is not None:
             return image_tokens(*size, rule)
     return data_cost(decoded(body), media_type, rule, family)
@@ -69,19 +70,11 @@ def decoded(body: str) -> bytes:
 
 
 def _image(data: bytes | None, rule: str) -> int:
-    size = None if data is None else _size(data)
+    size = None if data is None else image_size(data)
     return unknown_image_tokens(rule) if size is None else image_tokens(*size, rule)
 
 
-def _size(data: bytes) -> tuple[int, int] | None:
-    from session_actor.media import image_size
-
-    return image_size(data)
-
-
 def _pages(data: bytes | None) -> int:
-    from session_actor.media import pdf_pages
-
     if data is None:
         return pages_of(None)
     return pdf_pages(data) or pages_of(len(data))

@@ -44,7 +44,6 @@ CLAUDE = profile_of("claude-sonnet-4-5")
 SHARED = Path(__file__).parents[4] / "shared"
 CORPUS = Path(os.environ.get("TOKEN_CORPUS", SHARED / "tokens" / "corpus_train.jsonl.gz"))
 REAL = Path(os.environ.get("REAL_SESSION", SHARED / "transcripts" / "pi_large_session.jsonl"))
-pytest.importorskip("session_actor.media")
 
 
 def target(dialect="anthropic"):

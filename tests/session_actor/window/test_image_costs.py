@@ -103,7 +103,7 @@ def test_a_rule_that_does_not_exist_is_refused():
         image_tokens(1, 1, "paint")
 
 
-sizes = st.integers(1, 20_000)
+sizes = st.integers(1, 20_000) | st.integers(1, 2**32)
 
 
 @given(sizes, sizes, st.sampled_from(sorted(RULES)), st.sampled_from(["auto", "low", "high"]))
