@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .blocks import Thinking as Thinking
     from .blocks import ToolCall as ToolCall
     from .blocks import ToolResult as ToolResult
+    from .budget.report import Budget as Budget
     from .budget.reserves import output_reserve as output_reserve
     from .budget.reserves import safety_reserve as safety_reserve
     from .commands import AddAssistant as AddAssistant
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .commands import AddResponse as AddResponse
     from .commands import AddToolResult as AddToolResult
     from .commands import AddUser as AddUser
+    from .commands import BuildRequest as BuildRequest
     from .commands import Checkpoint as Checkpoint
     from .commands import Command as Command
     from .commands import Configure as Configure
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from .commands import Push as Push
     from .commands import RenameBranch as RenameBranch
     from .commands import RenameCheckpoint as RenameCheckpoint
+    from .commands import RequestFailed as RequestFailed
     from .commands import Target as Target
     from .commands import Unit as Unit
     from .errors import ActorError as ActorError
@@ -115,6 +118,8 @@ if TYPE_CHECKING:
     from .models.profiles import profile_of as profile_of
     from .prune import PruneReport as PruneReport
     from .replies import turn_of as turn_of
+    from .requests.request import Note as Note
+    from .requests.request import Request as Request
     from .service import SessionService as SessionService
     from .service_errors import CloseTimeout as CloseTimeout
     from .service_errors import ServiceClosed as ServiceClosed
@@ -133,6 +138,9 @@ if TYPE_CHECKING:
     from .tokens.exact import CounterUnavailable as CounterUnavailable
     from .tokens.exact import exact_counter as exact_counter
     from .validation.validate import validate_request as validate_request
+    from .window_errors import ContextOverflow as ContextOverflow
+    from .window_errors import NothingToSend as NothingToSend
+    from .window_errors import RequestForgotten as RequestForgotten
 
     __version__: str
 
@@ -150,9 +158,9 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "Block", "CallRef", "Document", "Image", "Native", "Reference", "Text", "Thinking", "ToolCall", "ToolResult",
     ),
     ".commands": (
-        "AddAssistant", "AddReference", "AddResponse", "AddToolResult", "AddUser", "Checkpoint", "Command",
-        "Configure", "Content", "DeleteBranch", "DeleteCheckpoint", "End", "Fork", "Goto", "HoldCall", "How",
-        "NoteArtifact", "Pop", "Push", "RenameBranch", "RenameCheckpoint", "Target", "Unit",
+        "AddAssistant", "AddReference", "AddResponse", "AddToolResult", "AddUser", "BuildRequest", "Checkpoint",
+        "Command", "Configure", "Content", "DeleteBranch", "DeleteCheckpoint", "End", "Fork", "Goto", "HoldCall", "How",
+        "NoteArtifact", "Pop", "Push", "RenameBranch", "RenameCheckpoint", "RequestFailed", "Target", "Unit",
     ),
     ".errors": (
         "ActorError", "AsyncioOnly", "BacklogFull", "BranchAttached", "BranchUnknown", "CallAlreadyAnswered",
@@ -168,12 +176,15 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "CloseTimeout", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted",
         "SessionExists", "SessionFenced", "SessionNotFound", "SessionNotQuarantined", "SessionQuarantined",
     ),
+    ".budget.report": ("Budget",),
     ".budget.reserves": ("output_reserve", "safety_reserve"),
     ".models.profile": ("ModelProfile",),
     ".models.profiles": ("profile_of",),
     ".tokens.estimate": ("estimate_tokens",),
     ".tokens.exact": ("CounterUnavailable", "exact_counter"),
+    ".requests.request": ("Note", "Request"),
     ".validation.validate": ("validate_request",),
+    ".window_errors": ("ContextOverflow", "NothingToSend", "RequestForgotten"),
     ".persistence": ("FileStore", "Level", "MemoryStore", "RecoveryReport", "SessionInfo", "StoreHealth"),
 }  # fmt: skip
 

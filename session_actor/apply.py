@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .asked import note_refusal, note_request
+from .asked import note_answer, note_refusal, note_request
 from .blocks import ToolCall
 from .errors import ReplayError
 from .events import (
@@ -99,7 +99,7 @@ def _pushed(state: State, event: Pushed, at_us: int, _found: Found) -> Frame:
             parent = _cold_parent(table, event)
     frame = frame_on(parent, event, at_us)
     if event.turns or frame_id - first != len(slots):
-        _add(state, table, frame)
+        _add(state, table, frame, event)
     else:
         slots.append(frame)
         state.next_id = frame_id + 1
@@ -126,7 +126,7 @@ def _cold_parent(table: Table, event: Pushed) -> Frame:
     return standing_in(place, instructions)
 
 
-def _add(state: State, table: Table, frame: Frame) -> None:
+def _add(state: State, table: Table, frame: Frame, event: Pushed) -> None:
     frames = table.frames
     if frame.id - table.first == len(frames):
         frames.append(frame)
@@ -138,6 +138,8 @@ def _add(state: State, table: Table, frame: Frame) -> None:
             _note_calls(state, turn)
         if turn.usage is not None and state.usage is not None:
             state.usage = plus(state.usage, turn.usage)
+    if event.answers is not None:
+        note_answer(state, event.answers, event.turns, event.astray)
 
 
 def _note_calls(state: State, turn: Turn) -> None:
@@ -252,7 +254,7 @@ def _history_copied(state: State, event: HistoryCopied, _at_us: int, _found: Fou
     table = state.table
     for copied in event.frames:
         below = None if copied.frame.parent is None else table.slot(copied.frame.parent)
-        _add(state, table, frame_on(below, copied.frame, copied.at_us))
+        _add(state, table, frame_on(below, copied.frame, copied.at_us), copied.frame)
 
 
 def _history_sealed(state: State, event: HistorySealed, _at_us: int, _found: Found) -> None:
@@ -265,6 +267,7 @@ def _history_sealed(state: State, event: HistorySealed, _at_us: int, _found: Fou
     state.table.pass_over(event.next_id)
     state.branches, state.checkpoints = branches, checkpoints
     state.head, state.attached, state.next_id = event.head, event.attached, event.next_id
+    state.marks, state.learned = event.marks, event.learned
     state.importing = False
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .budget.calibration import fail, learn
+from .budget.readings import Learned
 from .marks import MARKS_KEPT
+from .paths import on_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .events import Requested, RequestRefused
-    from .frames import Usage
+    from .frames import Turn, Usage
     from .marks import Mark
     from .state import State
 
@@ -46,10 +48,10 @@ def mark_of(state: State, number: int | None) -> Mark | None:
     return next((mark for mark in state.marks if mark.number == number), None)
 
 
-def note_answer(state: State, request: int, usage: Usage | None, astray: tuple[int, ...]) -> None:
+def note_answer(state: State, request: int, turns: tuple[Turn, ...] | None, astray: tuple[int, ...]) -> None:
     """Learn from the usage that came with the answer to a request. `astray`: as in its record."""
     event = state.requests.get(request)
-    real = _input_tokens(usage)
+    real = max((_input_tokens(turn.usage) for turn in turns or ()), default=0)
     if event is not None and real:
         state.learned = learn(state.learned, event.quote, real, _on_path(astray))
 
@@ -77,3 +79,19 @@ def note_refusal(state: State, refused: RequestRefused) -> None:
 
 def _on_path(astray: tuple[int, ...]) -> Callable[[int], bool]:
     return lambda frame_id: frame_id not in astray
+
+
+def astray(state: State, seq: int) -> tuple[int, ...]:
+    """Of the frames of known readings those that are not on the path of a request; none when it is not known."""
+    event = state.requests.get(seq)
+    if event is None or not state.learned.readings:
+        return ()
+    holds = on_path(state.table, event.quote.head)
+    return tuple({reading.head: None for reading in state.learned.readings if not holds(reading.head)})
+
+
+def window_on(state: State, holds: Callable[[int], bool]) -> tuple[tuple[Mark, ...], Learned]:
+    """What is known of marks and lengths on frames that are copied."""
+    marks = tuple(mark for mark in state.marks if holds(mark.at))
+    learned = state.learned
+    return marks, Learned(tuple(one for one in learned.readings if holds(one.head)), learned.failures)

@@ -13,13 +13,14 @@ from .service_errors import SessionDeleted, SessionFenced
 from .table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from session_actor.persistence import Lease, RecoveryReport, Store
     from session_actor.supervisors import GenServer, PendingReply, ServerRef, SupervisorError
 
     from .cold import Shelf
     from .events import AnyEvent
+    from .models import ModelProfile
     from .stack import Stack
     from .state import State
 
@@ -41,6 +42,7 @@ class Home(Protocol):
     """What a cell needs of the service it belongs to."""
 
     store: Store
+    models: Mapping[str, ModelProfile] | None
 
     def shelf(self, cell: Cell, lease: Lease) -> Shelf:
         """Where the cold frames of the session are read: one for all that are held of one birth."""
@@ -134,6 +136,11 @@ class Cell:
     def new_server(self) -> GenServer:
         """The next incarnation of the session's server; what the supervisor calls."""
         return self._home.new_server(self)
+
+    @property
+    def models(self) -> Mapping[str, ModelProfile] | None:
+        """The service's own profiles of models; None: there are none."""
+        return self._home.models
 
     @property
     def store(self) -> Store:

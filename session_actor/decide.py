@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
-from . import moves, pushes
+from . import moves, pushes, requesting
 from .commands import (
     AddAssistant,
     AddReference,
     AddResponse,
     AddToolResult,
     AddUser,
+    BuildRequest,
     Checkpoint,
     Command,
     Configure,
@@ -27,6 +28,7 @@ from .commands import (
     Push,
     RenameBranch,
     RenameCheckpoint,
+    RequestFailed,
 )
 from .errors import BranchUnknown, ForkUnfinished, HeadMoved, InvalidArgument, SessionEnded
 from .fingerprint import fingerprint
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from .apply import Found
     from .events import AnyEvent
+    from .keys import KeyEntry
     from .state import State
 
 __all__ = ["COMMANDS", "Decision", "Repeat", "decide"]
@@ -92,12 +95,20 @@ def _decide_once(state: State, command: Command, key: str) -> Decision:
     args = fingerprint(command)
     entry = state.keys.find(key, args)
     if entry is not None:
-        return Repeat(reply_of(state.table, entry.answer), entry.seq)
+        return Repeat(_reply_again(state, command, key, entry), entry.seq)
     decision = decide(state, msgspec.structs.replace(command, key=None))
     if isinstance(decision, Repeat):
         return decision
     event, weight, found = decision
     return msgspec.structs.replace(event, key=key, args=args), weight, found
+
+
+def _reply_again(state: State, command: Command, key: str, entry: KeyEntry) -> object:
+    if isinstance(command, BuildRequest):
+        return requesting.request_again(state, command, key, entry.seq)
+    if isinstance(command, RequestFailed):
+        return command.too_long
+    return reply_of(state.table, entry.answer)
 
 
 def _check_head(expected: object, head: int | None) -> None:
@@ -126,6 +137,8 @@ _DECIDERS: Final[Mapping[type[Command], Callable[[State, Any, int | None], Decis
     DeleteBranch: moves.delete_branch,
     DeleteCheckpoint: moves.delete_checkpoint,
     End: moves.end,
+    BuildRequest: requesting.build_request,
+    RequestFailed: requesting.request_failed,
 }
 
 COMMANDS: Final[tuple[type[Command], ...]] = tuple(_DECIDERS)

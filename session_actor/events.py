@@ -15,7 +15,7 @@ from session_actor.persistence import values
 from session_actor.persistence.errors import ValueUnreadable
 
 from .blocks import NULL, Free
-from .budget.readings import Quote
+from .budget.readings import NOTHING, Learned, Quote
 from .errors import RecordUnknown, RecordUnreadable
 from .frames import Artifact, Hold, Instructions, OpenCall, Turn, Usage
 from .marks import Mark
@@ -193,6 +193,10 @@ class HistorySealed(Event, frozen=True, gc=False, kw_only=False):
     head: int | None
     attached: str | None
     next_id: int
+    marks: tuple[Mark, ...] = ()
+    """Those made on what was copied."""
+    learned: Learned = NOTHING
+    """What was learned of real lengths there."""
 
 
 class Gap(Event, frozen=True, gc=False, kw_only=False):

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from session_actor.supervisors import ServerRef, SupervisorError
 
+from .asks import Asks
 from .commands import Fork
 from .exchange import Exchange
-from .ingest import Ingests
 from .prune import prune_session
-from .reads import Reads
 from .session import Flush
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class SessionRef(ServerRef):
         self._session.cast(message)
 
 
-class Session(Ingests, Reads):
+class Session(Asks):
     """One session, by its id and not by an incarnation: it stays valid over crashes, passivation and restarts.
 
     Handles are small; take as many as you like, from any coroutine of the service's loop. A handle made by `on` belongs

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from . import content
+from .asked import window_on
 from .errors import FrameUnknown
 from .events import CopiedFrame, Created, HistoryCopied, HistorySealed, Pushed, Source
 from .grow import is_keyframe, place_on
 from .names import MAIN
-from .runs import merged
+from .runs import contains, merged
 from .table import SPAN
 from .weight import weigh, weight_of
 
@@ -95,11 +96,12 @@ def history_of(state: State) -> Iterator[tuple[HistoryCopied | HistorySealed, in
 
     All live frames, branches, checkpoints and the head. Keys are not copied: they name changes of this session.
     """
-    frames = _frames(state.table, live_runs(state))
+    runs = live_runs(state)
+    frames = _frames(state.table, runs)
     branches, checkpoints = tuple(state.branches.items()), tuple(state.checkpoints.items())
-    return _records(
-        state.table, frames, HistorySealed(branches, checkpoints, state.head, state.attached, state.next_id)
-    )
+    marks, learned = window_on(state, lambda frame_id: contains(runs, frame_id))
+    sealed = HistorySealed(branches, checkpoints, state.head, state.attached, state.next_id, marks, learned)
+    return _records(state.table, frames, sealed)
 
 
 def history_to(state: State, frame_id: int | None) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
@@ -112,7 +114,9 @@ def history_to(state: State, frame_id: int | None) -> Iterator[tuple[HistoryCopi
     path = state.table.path(frame_id)
     ids = {frame.id for frame in path}
     names = tuple((name, frame) for name, frame in state.checkpoints.items() if frame in ids and name != MAIN)
-    return _records(state.table, path[::-1], HistorySealed(((MAIN, frame_id),), names, frame_id, MAIN, state.next_id))
+    marks, learned = window_on(state, lambda frame: frame in ids)
+    sealed = HistorySealed(((MAIN, frame_id),), names, frame_id, MAIN, state.next_id, marks, learned)
+    return _records(state.table, path[::-1], sealed)
 
 
 def _frames(table: Table, runs: Runs) -> Iterator[Frame]:

@@ -13,9 +13,7 @@ import msgspec
 from .frames import Artifact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from .table import Table
+    from collections.abc import Callable, Sequence
 
 ARTIFACTS_KEPT: Final = 200
 """How many artifacts a mark knows: the newest."""
@@ -52,39 +50,15 @@ class Mark(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Results estimated longer are shown in part [tokens]; None: by the usual rule."""
 
 
-class Runs:
-    """A path as runs of ids without a gap: whether an id is on it costs O(runs)."""
-
-    __slots__ = ("_runs",)
-
-    def __init__(self, table: Table, head: int | None) -> None:
-        """Goes from run to run: reads the frames where forks and pops have left gaps, and no other."""
-        self._runs: list[tuple[int, int]] = []
-        at = head
-        while at is not None:
-            start = table.at(at).run_from
-            self._runs.append((start, at))
-            at = table.at(start).parent
-
-    def __contains__(self, frame_id: object) -> bool:
-        """Whether the path has a frame of this id."""
-        return any(first <= frame_id <= last for first, last in self._runs if isinstance(frame_id, int))
-
-
-def in_force(marks: Sequence[Mark], path: Runs, allowance: int) -> Mark | None:
+def in_force(marks: Sequence[Mark], on_path: Callable[[int], bool], allowance: int) -> Mark | None:
     """The mark that holds on a path for a budget: of those made on it, and not for far less, the one that shows least.
 
     Marks are made one on top of the other, so that is the newest; but one for a larger window does not undo one for a
     smaller one, where two models take turns.
     """
-    fit = [mark for mark in marks if allowance <= mark.allowance * ROOMIER and mark.at in path]
+    fit = [mark for mark in marks if allowance <= mark.allowance * ROOMIER and on_path(mark.at)]
     return max(fit, key=_tightness, default=None)
 
 
 def _tightness(mark: Mark) -> tuple[int, int, int]:
     return mark.cut, mark.stubs, mark.number
-
-
-def on_path(marks: Iterable[Mark], path: Runs) -> tuple[Mark, ...]:
-    """Those marks that were made on a path."""
-    return tuple(mark for mark in marks if mark.at in path)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from session_actor.persistence import LEVELS, RECOVERIES
 from session_actor.supervisors import Backoff, Intensity
 
 from .errors import InvalidArgument
+from .plain import is_a, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from session_actor.persistence import Level, Recovery
+
+    from .models import ModelProfile
 
 
 Retention = Literal["all", "prune"]
@@ -35,6 +40,7 @@ class SessionOptions:
     close_timeout_s: float
     retention: Retention = "all"
     recovery: Recovery = "strict"
+    models: Mapping[str, ModelProfile] | None = None
 
     def __post_init__(self) -> None:
         """Check what the types cannot say, and what callers without a type checker get wrong."""
@@ -44,6 +50,8 @@ class SessionOptions:
             raise InvalidArgument("retention", f"must be one of {', '.join(RETENTIONS)}")
         if type(self.recovery) is not str or self.recovery not in RECOVERIES:
             raise InvalidArgument("recovery", f"must be one of {', '.join(RECOVERIES)}")
+        if self.models is not None:
+            check_models(self.models)
         _check_count("max_live", self.max_live, least=1, optional=True)
         _check_count("mailbox_limit", self.mailbox_limit, least=1)
         _check_count("max_restarts", self.max_restarts, least=0)
@@ -81,6 +89,19 @@ def check_path(store: object) -> str:
     if not path or "\0" in path:
         raise InvalidArgument("store", "must be the path of a directory, or a Store such as MemoryStore()")
     return path
+
+
+def check_models(models: object) -> None:
+    """Raises InvalidArgument for what is no dict of ModelProfiles by name."""
+    from .models import ModelProfile
+
+    if not is_a(models, dict):
+        raise InvalidArgument("models", f"must be a dict of ModelProfiles by name, got {type(models).__name__}")
+    for name, profile in cast("dict[object, object]", models).items():
+        if type(name) is not str or not name:
+            raise InvalidArgument("models", "must have names of models as keys")
+        if type(profile) is not ModelProfile:
+            raise InvalidArgument(f"models[{shown(name)}]", f"must be a ModelProfile, got {type(profile).__name__}")
 
 
 def _check_count(what: str, value: object, *, least: int, optional: bool = False) -> None:

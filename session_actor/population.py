@@ -72,6 +72,7 @@ class Population:
         """Nobody is loaded; the service gives it its place in the tree, and `root`."""
         self.root: Supervisor | None = None
         self.store = store
+        self.models = options.models
         self._options = options
         self._closed = False
         self._mailbox = MailboxSpec(options.mailbox_limit, "block")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from . import content
+from .asked import astray
 from .blocks import Reference, ToolResult
 from .calls import find_call, results_in, show
 from .content import checked, given_texts
@@ -139,7 +140,7 @@ def add_response(state: State, command: AddResponse, head: int | None) -> Decisi
         (turn,),
         assumptions=given_texts(command.assumptions, "assumptions"),
         decisions=given_texts(command.decisions, "decisions"),
-        answers=None if command.request is None else _request(state, command.request),
+        request=None if command.request is None else _request(state, command.request),
     )
 
 
@@ -258,7 +259,7 @@ def _pushed(
     instructions: Instructions | None = None,
     holds: tuple[Hold, ...] = (),
     artifacts: tuple[Artifact, ...] = (),
-    answers: int | None = None,
+    request: int | None = None,
 ) -> Decision:
     """A frame of turns, or of one text, on top of the head."""
     frame_id = state.next_id
@@ -280,7 +281,8 @@ def _pushed(
         holds,
         None if on_top and frame_id & BLOCK else _place(state, head),
         artifacts,
-        answers,
+        request,
+        _NOWHERE if request is None else astray(state, request),
     )
     weight = weight_of(event)
     if weight > SURELY_FITS:
@@ -296,5 +298,6 @@ def _branch_when_detached(state: State, on: str | None) -> str | None:
 
 
 _BLANK: Final = ""
+_NOWHERE: Final[tuple[int, ...]] = ()
 _NO_CALLS: Final[tuple[ToolCall, ...]] = ()
 _NONE: Final[tuple[str, ...]] = ()

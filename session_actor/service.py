@@ -34,13 +34,14 @@ from .service_errors import ServiceClosed, SessionDeleted, SessionExists, Sessio
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncIterator, Generator
+    from collections.abc import AsyncIterator, Generator, Mapping
     from types import TracebackType
     from typing import Self
 
     from session_actor.persistence import Recovery, SessionInfo
 
     from .commands import Target
+    from .models import ModelProfile
     from .options import Retention
     from .population import Population
 
@@ -76,6 +77,7 @@ class SessionService:
         close_timeout_s: float = 10.0,
         retention: Retention = "all",
         recovery: Recovery = "strict",
+        models: Mapping[str, ModelProfile] | None = None,
     ) -> Self:
         """Describe a service; `async with` (or `start` and `close`) runs it.
 
@@ -98,6 +100,8 @@ class SessionService:
                 "readable": all that can be read is kept. What is lost and where the originals are is in
                 `Session.recovery`. Damage below its snapshot is met later, by the call that reads a frame from there:
                 StoreCorrupt, and `repair` mends it. A Store of your own has an option for that itself.
+            models: what is known of models that the library does not know, or knows otherwise, by their names; they win
+                over what is shipped. None: nothing.
 
         Raises:
             InvalidArgument: an argument that can never be right.
@@ -112,6 +116,7 @@ class SessionService:
             close_timeout_s=close_timeout_s,
             retention=retention,
             recovery=recovery,
+            models=models,
         )
         check_seconds("lock_timeout_s", lock_timeout_s, optional=True)
         if not hasattr(store, "workers"):

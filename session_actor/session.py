@@ -19,8 +19,10 @@ from session_actor.persistence import (
 )
 from session_actor.supervisors import IGNORE, Call, ExitReason, GenServer, Ignore, handles, statistics
 
-from . import snapshots
+from . import snapshots, telemetry
 from .apply import apply
+from .budgeting import tell, watch
+from .commands import BuildRequest
 from .decide import COMMANDS, Repeat, decide
 from .deletion import Delete, delete_records
 from .errors import ForkUnfinished, translate
@@ -127,6 +129,7 @@ class SessionServer(GenServer):
             await self._be_born(birth)
         if state.importing:
             raise ForkUnfinished(self._cell.id)
+        state.models = self._cell.models
         self._cell.publish(state, lease, report)
         if state.seq >= self._save_at or self._behind >= snapshots.EVERY_RECORDS:
             self._save()
@@ -158,7 +161,18 @@ class SessionServer(GenServer):
 
     # --- changes ---
 
-    @handles(*COMMANDS)
+    @handles(BuildRequest)
+    def build(self, command: BuildRequest) -> Any:
+        """A request is a change as any other; what it says of the pressure is told."""
+        reply = self.change(command)
+        state = self._state
+        if state.requests:
+            newest = next(reversed(state.requests.values()))
+            quote = newest.quote
+            tell(state, newest.on, quote.key.model, quote.tokens, quote.upper, newest.allowance)
+        return reply
+
+    @handles(*(kind for kind in COMMANDS if kind is not BuildRequest))
     def change(self, command: Command) -> Any:
         """One change in one step: admit, decide, apply, append; the reply leaves when its level is reached."""
         level = self._level if command.durability is None else check_level(command.durability)
@@ -180,6 +194,8 @@ class SessionServer(GenServer):
             self._cell.stack = None
             if seq >= self._save_at:
                 self._save()
+            if state.window is not None and telemetry.attached:
+                watch(state, command.on)
         if level == "async":
             return reply
         return self._gate.release_at(level, self._position, reply)

@@ -14,9 +14,11 @@ from session_actor.persistence import values
 from session_actor.persistence.errors import ValueUnreadable
 
 from .blocks import NULL, Free
-from .events import Source
+from .budget.readings import NOTHING, Learned
+from .events import Requested, Source
 from .frames import Usage
 from .keys import Answer, KeyEntry
+from .marks import Mark
 from .runs import merged
 from .state import State
 from .table import Table
@@ -59,6 +61,9 @@ class _Saved(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     source: Source | None = None
     metadata: Free = NULL
     usage: Usage | None = None
+    marks: tuple[Mark, ...] = ()
+    requests: tuple[tuple[int, Requested], ...] = ()
+    learned: Learned = NOTHING
 
 
 def may_be_saved(state: State) -> bool:
@@ -88,6 +93,9 @@ def snapshot_of(state: State) -> bytes:
             state.source,
             state.raw_metadata,
             state.usage,
+            state.marks,
+            tuple(state.requests.items()),
+            state.learned,
         )
     )
 
@@ -105,6 +113,9 @@ def state_from(data: msgspec.Raw | bytes, seq: int, shelf: Shelf) -> State:
     state.head, state.attached, state.branches = saved.head, saved.attached, dict(saved.branches)
     state.ended, state.source, state.raw_metadata = saved.ended, saved.source, saved.metadata
     state.usage = saved.usage
+    state.marks, state.learned = saved.marks, saved.learned
+    if saved.requests:
+        state.requests = dict(saved.requests)
     if saved.checkpoints:
         state.checkpoints = dict(saved.checkpoints)
     if saved.calls:

@@ -86,7 +86,7 @@ class State:
         """The ids of the newest 1,024 tool calls, over all branches, oldest first: no other id is searched for."""
         self.keys = Keys()
         self.usage: Usage | None = NOTHING_SPENT
-        """What providers charged for every frame that was ever added, popped and pruned ones too; None: not known, since
+        """What providers charged for every frame that was ever added, popped and pruned ones too; None: not known, as
         it was recovered from a snapshot of a version that did not keep it."""
         self.losses: Losses | None = None
         """What is known of records that are lost; None: none are."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -12,7 +11,7 @@ import msgspec
 from session_actor.plain import is_a, items_of, plain_str
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 class TooLong(msgspec.Struct, frozen=True, gc=False):

@@ -166,5 +166,8 @@ def picture(state: State) -> dict[str, object]:
         "absent": list(state.table.absent),
         "call_ids": list(state.call_ids),
         "keys": dict(state.keys.entries()),
+        "marks": state.marks,
+        "requests": dict(state.requests),
+        "learned": state.learned,
         "usage": state.usage,
     }

@@ -11,7 +11,17 @@ import pytest
 
 from session_actor import MemoryStore, SessionService, commands
 from session_actor.blocks import CallRef, Image, Native, Text, ToolCall, ToolResult
-from session_actor.commands import AddAssistant, AddToolResult, Checkpoint, Command, Fork, Goto, Pop, Push
+from session_actor.commands import (
+    AddAssistant,
+    AddToolResult,
+    BuildRequest,
+    Checkpoint,
+    Command,
+    Fork,
+    Goto,
+    Pop,
+    Push,
+)
 from session_actor.decide import decide
 from session_actor.errors import InvalidArgument, Refused
 from session_actor.frames import Frame, Tool, Turn, Usage
@@ -140,6 +150,9 @@ REQUIRED = {
     "reply": Turn("assistant", (Text("x"),)),
     "text": "x",
     "path": "p",
+    "dialect": "anthropic",
+    "model": "claude-sonnet-4-5",
+    "request": 7,
 }
 
 
@@ -155,6 +168,7 @@ def talked() -> Live:
     live.do(AddAssistant("", tool_calls=[ToolCall("x", "t")]))
     live.do(AddToolResult("x", "one"))
     live.do(Checkpoint("before", 1))
+    assert live.do(BuildRequest("anthropic", "claude-sonnet-4-5")).seq == REQUIRED["request"]
     return live
 
 

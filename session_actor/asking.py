@@ -1,0 +1,146 @@
+"""What a request is asked for: whom, under which instructions, with how much room. Read from a command, and checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from . import content
+from .blocks import NULL, thawed
+from .budget.calibration import ceiling
+from .budget.reserves import reserves
+from .content import checked
+from .errors import InvalidArgument
+from .frames import Frame, Turn
+from .ledger.entries import Target
+from .models import profile_of
+from .plain import is_a, plain_str
+from .requests.renderer import DIALECTS, dialect_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import msgspec
+
+    from .blocks import Block
+    from .budget.reserves import Reserves
+    from .commands import Content
+    from .frames import Instructions
+    from .ledger.entries import Dialect
+    from .marks import Mark
+    from .models import ModelProfile
+    from .requests.renderer import Renderer
+    from .state import State
+
+RESULT_CAP: Final = 25_000
+"""No tool result is shown at greater length [tokens], and none that takes more than a quarter of the budget."""
+
+
+_NOBODY: Final = Frame(0, None, 0, 0)
+"""Stands at the head of the empty path."""
+
+
+class Ask(NamedTuple):
+    """A request, before anything of the conversation is looked at."""
+
+    dialect: Dialect
+    renderer: Renderer
+    model: str
+    profile: ModelProfile
+    top: Frame
+    """The frame at its head."""
+    wanted_output: int | None
+    extra: msgspec.Raw
+    """What is merged into it, as JSON text."""
+    ephemeral: tuple[Block, ...]
+    ceiling: int | None
+    """The longest input that the model takes by what was learned [tokens]; None: nothing was."""
+
+    @classmethod
+    def of_nothing(cls, profile: ModelProfile, model: str) -> Ask:
+        """A request of an empty path, which nobody can send; its budget can be told."""
+        dialect = profile.dialects[0]
+        return cls(dialect, dialect_of(dialect), model, profile, _NOBODY, None, NULL, (), None)
+
+    @property
+    def instructions(self) -> Instructions | None:
+        """Those in force."""
+        return self.top.in_force
+
+    def reserves(self, *, calibrated: bool = False) -> Reserves:
+        """How the window is divided."""
+        return reserves(self.profile, self.wanted_output, calibrated=calibrated)
+
+    def allowance(self, *, calibrated: bool = False) -> int:
+        """What the input may take [tokens]."""
+        allowance = self.reserves(calibrated=calibrated).allowance
+        return allowance if self.ceiling is None else min(allowance, self.ceiling)
+
+    def target(self, mark: Mark | None) -> Target:
+        """Whom it is for. What varies from request to request has no part in it: equal targets share what is made."""
+        profile = self.profile
+        cap = min(RESULT_CAP, max(1, reserves(profile).allowance // 4))
+        if mark is not None and mark.result_cap is not None:
+            cap = min(cap, mark.result_cap)
+        return Target(self.dialect, self.model, profile.family, cap, profile.sees_images, profile.sees_documents)
+
+    @property
+    def extra_value(self) -> dict[str, Any] | None:
+        """What is merged into it, a fresh copy each time; None: nothing."""
+        return cast("dict[str, Any] | None", thawed(self.extra))
+
+
+def ask(  # noqa: PLR0917 - what a request can be asked for
+    state: State,
+    top: Frame,
+    dialect: object,
+    model: object = None,
+    wanted_output: object = None,
+    extra: Mapping[str, Any] | msgspec.Raw | None = None,
+    ephemeral: Content | None = None,
+) -> Ask:
+    """What a command asks for at a head. Raises `InvalidArgument`, `ValueNotStorable`."""
+    name = checked_dialect(dialect)
+    model = _model(model, top.in_force)
+    merged = NULL if extra is None else checked(content.free, extra, "extra")
+    if merged is not NULL and not is_a(thawed(merged), dict):
+        raise InvalidArgument("extra", "must be a dict of further arguments of the SDK's call")
+    asked = Ask(
+        name,
+        dialect_of(name),
+        model,
+        profile_of(model, state.models),
+        top,
+        None if wanted_output is None else checked(content.count, wanted_output, "max_output_tokens"),
+        merged,
+        _ephemeral(ephemeral),
+        ceiling(state.learned, model, name),
+    )
+    asked.reserves()  # it checks what output is wanted
+    return asked
+
+
+def checked_dialect(dialect: object) -> Dialect:
+    """The name of a dialect. Raises `InvalidArgument`."""
+    if is_a(dialect, str) and plain_str(dialect) in DIALECTS:
+        return cast("Dialect", plain_str(dialect))
+    dialect_of(cast("str", dialect))
+    raise InvalidArgument("dialect", "is none")
+
+
+def _model(model: object, instructions: Instructions | None) -> str:
+    if model is not None:
+        given = checked(content.text, model, "model")
+        if not given:
+            raise InvalidArgument("model", "must not be empty")
+        return given
+    if instructions is None or instructions.model is None:
+        raise InvalidArgument("model", 'is not known: give it here, or once for all by configure(model="…")')
+    return instructions.model
+
+
+def _ephemeral(given: Content | None) -> tuple[Block, ...]:
+    if given is None:
+        return ()
+    blocks = checked(content.blocks, given, "ephemeral")
+    checked(content.turn, Turn("user", blocks), "ephemeral")
+    return blocks

@@ -1,0 +1,163 @@
+"""The part of a session's handle that asks: for the next request, and how full the window is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from .budget.refusals import too_long
+from .commands import BuildRequest, RequestFailed
+from .errors import CallTimeout, InvalidArgument
+from .ingest import Ingests
+from .reads import Reads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from session_actor.persistence import Level
+
+    from .budget.report import Budget
+    from .commands import Content
+    from .ledger.entries import Dialect
+    from .requests.request import Request
+
+
+class Asks(Ingests, Reads):
+    """Requests and the budget; the last four arguments of the changes are those of `Changes`."""
+
+    __slots__ = ()
+
+    async def build_request(
+        self,
+        dialect: Dialect,
+        *,
+        model: str | None = None,
+        max_output_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+        ephemeral: Content | None = None,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> Request:
+        """Build the request for the next reply: keyword arguments for one call of the SDK of `dialect`.
+
+        It shows what is at the head, as much as fits: when the conversation outgrows the model's window, old tool
+        results are shown as one line, then the oldest exchanges and steps are left out; the history keeps all. What was
+        left out stays so until the next such trim, so that a provider's cache stays of use. That a request was given
+        out is recorded, so that a recovered session asks byte for byte the same.
+
+        Args:
+            dialect: `openai_chat`, `openai_responses`, `anthropic` or `gemini`.
+            model: the model to ask; None: that of the instructions (`configure`).
+            max_output_tokens: the longest answer; None: what is reserved for it. A larger wish than the model can write
+                is lowered.
+            extra: further arguments of the SDK's call, merged last; it may not set what the session makes itself.
+            ephemeral: a text, or blocks, that this request alone shows after the newest user or tool turn: counted,
+                never recorded.
+            durability: what is shown has reached this level when the request is given out; None: the service's default.
+            timeout_s: how long to wait, loading what is on the disk included [seconds]; None: no limit.
+            key: a retry gets the same request, as long as it is among the newest few of the session.
+            expect_head: as for every change.
+
+        Returns:
+            A dict, every level of it your own; see `Request` for what else it tells. Pass it to `add_response`.
+
+        Raises:
+            NothingToSend: no message of the path can be shown.
+            ContextOverflow: what must be shown does not fit; it names the part. Nothing was changed.
+            InvalidArgument: no model is known, or an argument can never be right.
+            RequestForgotten: the request of this key is not known any more.
+            FrameUnreadable: the disk did not give a frame. What every change raises.
+        """
+        command = BuildRequest(
+            dialect,
+            model,
+            max_output_tokens,
+            extra,
+            ephemeral,
+            on=self._on,
+            durability=durability,
+            key=key,
+            expect_head=expect_head,
+        )
+        state = self._cell.state
+        if state is None or state.table.shelf is not None:
+            await self._load_shown(command, timeout_s)
+        return await self.send(command, timeout_s)
+
+    async def request_failed(
+        self,
+        request: Request | int,
+        error: object,
+        *,
+        durability: Level | None = None,
+        timeout_s: float | None = 5.0,
+        key: str | None = None,
+        expect_head: int | None = None,
+    ) -> bool:
+        """Say that a provider refused a request. One that was too long makes the next ones shorter.
+
+        Args:
+            request: what was refused, or its `seq`.
+            error: the exception that the SDK raised, its text, or the provider's answer as a dict. Only whether it
+                speaks of the length, and the figures it names, are kept.
+            durability: as for every change.
+            timeout_s: as for every change.
+            key: as for every change.
+            expect_head: as for every change.
+
+        Returns:
+            Whether it was refused for its length: then build another, which is shorter. Else the cause is elsewhere,
+            and sending it again may help.
+
+        Raises:
+            InvalidArgument: the request is none of the newest few of this session. What every change raises.
+        """
+        seq = request if type(request) is int else getattr(request, "seq", None)
+        if type(seq) is not int:
+            raise InvalidArgument("request", f"must be a Request or its seq, got {type(request).__name__}")
+        found = too_long(error)
+        command = RequestFailed(
+            seq,
+            found is not None,
+            None if found is None else found.tokens,
+            None if found is None else found.limit,
+            True if found is None else found.with_output,
+            on=self._on,
+            durability=durability,
+            key=key,
+            expect_head=expect_head,
+        )
+        return await self.send(command, timeout_s)
+
+    async def budget(self, model: str | None = None, *, timeout_s: float | None = 5.0) -> Budget:
+        """How full a model's window would be with the next request.
+
+        Costs what came since it, or a request, was last asked for. `model`: None: that of the instructions, else of the
+        newest request.
+
+        Raises InvalidArgument when no model is known; FrameUnreadable; what every read raises.
+        """
+        from .budgeting import budget_of
+
+        state = await self._head_read(timeout_s)
+        if state.table.shelf is not None:
+            await self._load_shown(BuildRequest("", model, on=self._on), timeout_s)
+        return budget_of(await self._head_read(timeout_s), self._on, model)
+
+    async def _load_shown(self, command: BuildRequest, timeout_s: float | None) -> None:
+        """Read off the loop what a request shows. What cannot be asked for is left to the command to refuse."""
+        from .warming import load_shown
+
+        state = await self._state(timeout_s)
+        try:
+            with anyio.fail_after(timeout_s):
+                await load_shown(state, command)
+        except TimeoutError:
+            raise CallTimeout(
+                f"the store did not give the frames of session {self._cell.id!r} within {timeout_s} s; try again"
+            ) from None
+        except InvalidArgument:
+            return

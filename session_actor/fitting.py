@@ -1,0 +1,214 @@
+"""How much of a path goes into a request, so that it fits the model's window. Pure but for what is kept rendered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .artifacts import artifacts_in
+from .asked import next_number
+from .budget.calibration import price, ratio_of
+from .budget.costs import Fixed, cost_of_extra
+from .budget.readings import Key, Shown
+from .budget.report import RED, YELLOW
+from .budget.trim import TARGET, Beside, TooBig, plan_trim
+from .frames import Artifact
+from .ledger.entries import ResultsEntry
+from .ledger.fold import tail
+from .marks import ARTIFACTS_KEPT, Mark
+from .paths import on_path
+from .units import units_of
+from .window import mark_at, view_at, window_of
+from .window_errors import ContextOverflow, NothingToSend
+
+if TYPE_CHECKING:
+    from .asking import Ask
+    from .budget.readings import Quote
+    from .budget.trim import Trim, Unit
+    from .commands import How
+    from .ledger.entries import Chunk
+    from .rendered import Rendered
+    from .state import State
+    from .window_errors import Part
+
+_ROUNDS: Final = 16
+"""How often a plan is made anew because what it left was longer than it seemed; two are rarely needed."""
+
+_SHORTEST_RESULT: Final = 64
+"""No cap of results is lower [tokens]."""
+
+
+class Fit(NamedTuple):
+    """What is shown at a head by a mark, and what it costs."""
+
+    mark: Mark | None
+    rendered: Rendered
+    last: Chunk
+    """The open chunk."""
+    end: Chunk
+    """The last chunk as it is sent, but for what is lent to the request."""
+    sent: Chunk
+    """The last chunk as it is sent."""
+    fixed: Fixed
+    extra: int
+    """What `extra` costs [tokens]."""
+    lent: int
+    """What the ephemeral part costs [tokens]."""
+    quote: Quote
+    allowance: int
+
+
+def measured(state: State, ask: Ask, mark: Mark | None) -> Fit:
+    """What a request would be with this mark. Raises `NothingToSend`."""
+    top, target, window = ask.top, ask.target(mark), window_of(state)
+    rendered = window.rendered(ask, target, view_at(state.table, top, mark), state.table)
+    if rendered.is_empty:
+        raise NothingToSend
+    last = rendered.open_chunk()
+    end = tail(last, target)
+    sent = tail(last, target, ask.ephemeral) if ask.ephemeral else end
+    fixed, extra = window.fixed(ask, target), cost_of_extra(ask.extra_value, target)
+    messages = rendered.cost + rendered.lasting(last)
+    cost = rendered.cost_of(sent.entries)
+    shown = Shown(
+        Key(ask.model, ask.dialect, top.configured),
+        0 if mark is None else mark.number,
+        top.id,
+        fixed.total + extra,
+        messages,
+        max(0, rendered.cost + cost - messages),
+        rendered.up_to(messages),
+    )
+    quote = price(shown, state.learned, on_path(state.table, top.id))
+    lent = cost - rendered.cost_of(end.entries) if ask.ephemeral else 0
+    return Fit(mark, rendered, last, end, sent, fixed, extra, lent, quote, ask.allowance(calibrated=quote.anchored))
+
+
+def unfitted(state: State, ask: Ask) -> Fit:
+    """What a request would be by what is recorded, whether it fits or not. Raises `NothingToSend`."""
+    return measured(state, ask, mark_at(state, ask.top.id, ask.allowance()))
+
+
+def fitted(state: State, ask: Ask) -> Fit:
+    """What a request is, with a new mark when it is time for one. Raises `NothingToSend`, `ContextOverflow`."""
+    fit = unfitted(state, ask)
+    for _ in range(_ROUNDS):
+        mark = _next_mark(state, ask, fit)
+        if mark is None:
+            break
+        fit = measured(state, ask, mark)
+    if fit.quote.tokens > fit.allowance:
+        raise _overflow(state, ask, fit)
+    return fit
+
+
+def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
+    """What to show instead; None: it is right as it is, or nothing can be done."""
+    quote, allowance = fit.quote, fit.allowance
+    if quote.tokens < YELLOW * allowance and quote.upper < RED * allowance:
+        return None
+    units = _units(state, fit)
+    plan = _plan(units, fit)
+    if plan is None:
+        return None
+    if isinstance(plan, TooBig):
+        cap = _shorter(plan, fit) if quote.tokens > allowance and plan.part == "results" else None
+        return None if cap is None else _mark(state, ask, fit, _as_is(fit), cap)
+    mark = _mark(state, ask, fit, plan)
+    return None if _same(mark, fit.mark) else mark
+
+
+def _units(state: State, fit: Fit) -> list[Unit]:
+    rendered, key = fit.rendered, fit.quote.key
+    return units_of(rendered, rendered.piece(fit.last), state.table, ratio_of(state.learned, key))
+
+
+def _plan(units: list[Unit], fit: Fit) -> Trim | TooBig | None:
+    """A plan for what is yellow or over the allowance; and for what may be over it."""
+    quote, allowance, mark = fit.quote, fit.allowance, fit.mark
+    cut, stubs = (0, 0) if mark is None else (mark.cut, mark.stubs)
+    beside = _beside(units, fit)
+    plan = plan_trim(units, beside, allowance, cut=cut, stubs=stubs)
+    if plan is not None or quote.upper < RED * allowance:
+        return plan
+    less = max(1, min(sum(beside) + sum(unit.cost for unit in units), allowance) - 1)
+    return plan_trim(units, beside, less, cut=cut, stubs=stubs, target=TARGET * allowance / less)
+
+
+def _beside(units: list[Unit], fit: Fit) -> Beside:
+    """What there is beside the units, so that all together is what was quoted."""
+    system, tools = fit.fixed.system, fit.fixed.tools
+    other = fit.quote.tokens - system - tools - sum(unit.cost for unit in units)
+    return Beside(system, tools, max(other, 0))
+
+
+def _as_is(fit: Fit) -> tuple[int, tuple[int, ...], int]:
+    mark = fit.mark
+    return (0, (), 0) if mark is None else (mark.cut, mark.kept, mark.stubs)
+
+
+def _mark(
+    state: State, ask: Ask, fit: Fit, plan: Trim | tuple[int, tuple[int, ...], int], cap: int | None = None
+) -> Mark:
+    cut, kept, stubs = plan[:3]
+    before = fit.mark
+    if cap is None and before is not None:
+        cap = before.result_cap
+    return Mark(
+        next_number(state),
+        ask.top.id,
+        cut,
+        fit.allowance,
+        stubs,
+        kept,
+        _artifacts(state, fit, cut, frozenset(kept)),
+        cap,
+    )
+
+
+def _same(mark: Mark, other: Mark | None) -> bool:
+    """Whether both show the same."""
+    if other is None:
+        return not (mark.cut or mark.stubs)
+    return (mark.cut, mark.kept, mark.stubs, mark.result_cap) == (
+        other.cut,
+        other.kept,
+        other.stubs,
+        other.result_cap,
+    )
+
+
+def _artifacts(state: State, fit: Fit, cut: int, kept: frozenset[int]) -> tuple[Artifact, ...]:
+    """What was read or modified in frames that are hidden: the newest last."""
+    hidden = [frame_id for frame_id in fit.rendered.frames if frame_id < cut and frame_id not in kept]
+    known: dict[str, How] = {}
+    if fit.mark is not None:
+        known.update((artifact.path, artifact.how) for artifact in fit.mark.artifacts)
+    for path, how in artifacts_in(map(state.table.at, hidden)).items():
+        before = known.pop(path, None)
+        known[path] = "modified" if before == "modified" else how
+    return tuple(Artifact(path, how) for path, how in list(known.items())[-ARTIFACTS_KEPT:])
+
+
+def _shorter(plan: TooBig, fit: Fit) -> int | None:
+    """A lower cap of results, when the newest ones are too long all together; None: it is as low as it may be."""
+    cap = fit.rendered.target.result_cap_tokens
+    results = sum(len(entry.results) for entry in fit.last.entries if type(entry) is ResultsEntry)
+    lower = max(_SHORTEST_RESULT, min(cap * 3 // 4, plan.room // max(results, 1)))
+    return lower if lower < cap else None
+
+
+def _overflow(state: State, ask: Ask, fit: Fit) -> ContextOverflow:
+    """Blame the largest part of what cannot be left out."""
+    units, tokens = _units(state, fit), fit.quote.tokens
+    beside = _beside(units, fit)
+    plan = plan_trim(units, beside, min(fit.allowance, tokens - 1))
+    least = plan.tokens if isinstance(plan, TooBig) else tokens
+    parts: dict[Part, int] = {
+        "system": fit.fixed.system,
+        "tools": fit.fixed.tools,
+        "format": fit.extra,
+        "ephemeral": fit.lent,
+        "messages": least - sum(beside),
+    }
+    part = max(parts, key=lambda name: parts[name])
+    return ContextOverflow(part, parts[part], fit.allowance, ask.model)

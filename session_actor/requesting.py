@@ -1,0 +1,121 @@
+"""Decisions about requests: build one, and note that one was refused. Each builds one event and changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from .asked import astray, mark_of
+from .asking import ask
+from .calls import pending
+from .content import checked, count, flag
+from .errors import InvalidArgument
+from .events import Requested, RequestRefused
+from .fitting import fitted, measured
+from .plain import shown
+from .requests.canonical import chained, sealed
+from .requests.own import owned
+from .requests.request import Request
+from .weight import SMALL
+from .window_errors import NothingToSend, RequestForgotten
+
+if TYPE_CHECKING:
+    from .asking import Ask
+    from .commands import BuildRequest, RequestFailed
+    from .decide import Decision
+    from .fitting import Fit
+    from .frames import Frame
+    from .ledger.entries import Chunk
+    from .state import State
+
+RENDERER: Final = 1
+"""The version of the rules by which requests are rendered; a record says by which its request was."""
+
+
+def build_request(state: State, command: BuildRequest, head: int | None) -> Decision:
+    """A request for what is at the head, and the record that it was given out."""
+    asked = _ask(state, command, head)
+    fit = fitted(state, asked)
+    request, digest = _assembled(state, asked, fit, state.seq + 1)
+    mark = fit.mark
+    event = Requested(
+        fit.quote,
+        fit.allowance,
+        request.max_output_tokens,
+        digest,
+        mark if mark is not None and mark_of(state, mark.number) is None else None,
+        asked.wanted_output,
+        asked.extra,
+        RENDERER,
+        command.on,
+    )
+    return event, 2 * SMALL + len(bytes(asked.extra)), request
+
+
+def request_again(state: State, command: BuildRequest, key: str, seq: int) -> Request:
+    """The request of a record, byte for byte, from the same command. Raises `RequestForgotten`."""
+    event = state.requests.get(seq)
+    if event is None:
+        raise RequestForgotten(key)
+    asked = _ask(state, command, event.quote.head)
+    mark = mark_of(state, event.quote.view)
+    if mark is None and event.quote.view:
+        raise RequestForgotten(key)
+    return _assembled(state, asked, measured(state, asked, mark), seq)[0]
+
+
+def request_failed(state: State, command: RequestFailed, head: int | None) -> Decision:
+    """That a request was refused, and what follows for the next ones."""
+    del head
+    seq = checked(count, command.request, "request")
+    event = state.requests.get(seq)
+    if event is None:
+        raise InvalidArgument("request", f"{shown(seq)} is none of this session's newest requests; build another")
+    tokens = None if command.tokens is None else checked(count, command.tokens, "tokens")
+    limit = None if command.limit is None else checked(count, command.limit, "limit")
+    if limit is not None and checked(flag, command.with_output, "with_output"):
+        limit = max(1, limit - event.max_output_tokens)
+    too_long = checked(flag, command.too_long, "too_long")
+    return RequestRefused(seq, too_long, tokens, limit, astray(state, seq)), SMALL, None
+
+
+def _ask(state: State, command: BuildRequest, head: int | None) -> Ask:
+    return ask(
+        state,
+        _top(state, head),
+        command.dialect,
+        command.model,
+        command.max_output_tokens,
+        command.extra,
+        command.ephemeral,
+    )
+
+
+def _top(state: State, head: int | None) -> Frame:
+    frame = None if head is None else state.table.get(head)
+    if frame is None:
+        raise NothingToSend
+    return frame
+
+
+def _assembled(state: State, asked: Ask, fit: Fit, seq: int) -> tuple[Request, str]:
+    """The request, every level of it the caller's own, and its hash."""
+    rendered, renderer, model = fit.rendered, asked.renderer, asked.model
+    end = rendered.piece(fit.end)
+    last = end.messages if fit.sent is fit.end else _messages(fit, fit.sent)
+    output = asked.reserves(calibrated=fit.quote.anchored).output
+    made = renderer.assemble(model, asked.instructions, [], output, rendered.tools(end))
+    renderer.merge(made, asked.extra_value)
+    digest = sealed(chained(rendered.chain, end.messages), made)
+    made[renderer.MESSAGES] += owned(rendered.messages + last)
+    request = Request(made)
+    request.seq = seq
+    request.dialect, request.model = asked.dialect, model
+    request.head, request.generation = asked.top.id, 0
+    request.input_tokens, request.max_output_tokens = fit.quote.tokens, output
+    request.pending = tuple(pending(state.table, asked.top.id))
+    request.omitted, request.added = rendered.notes(fit.sent)
+    return request, digest
+
+
+def _messages(fit: Fit, chunk: Chunk) -> list[dict[str, object]]:
+    return fit.rendered.renderer.messages(chunk.entries, fit.rendered.target.model)

@@ -1,0 +1,78 @@
+"""Reading off the loop what a request will show: after a recovery its frames may be on the disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .asking import ask
+from .budgeting import budget_ask, model_at, newest_request
+from .history import Held
+from .window import mark_at, window_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .commands import BuildRequest
+    from .frames import Frame
+    from .marks import Mark
+    from .runs import Runs
+    from .state import State
+    from .table import Table
+
+
+async def load_shown(state: State, command: BuildRequest) -> None:
+    """Read what is cold of all that building a request looks at; does not suspend when nothing is.
+
+    Raises what `Table.load` and `ask` raise.
+    """
+    table, head = state.table, state.head_of(command.on)
+    if head is None:
+        return
+    await _load(table, (head,))
+    held = Held()
+    for needed in held.add(table, (head,)):
+        await _load(table, needed)
+    top = table.at(head)
+    await _load_change(table, top.configured)
+    mark = _mark(state, top, command)
+    if mark is not None:
+        await _load_change(table, mark.at)
+        await _load(table, mark.kept)
+    await _load(table, [call.ref.frame for call in top.open_calls])
+    await _load_runs(state, held.runs, 0 if mark is None else mark.cut)
+
+
+def _mark(state: State, top: Frame, command: BuildRequest) -> Mark | None:
+    """The mark that will be in force. Raises `InvalidArgument`."""
+    if not state.marks:
+        return None
+    dialect, model = command.dialect, command.model
+    if not dialect:  # only the budget is asked for
+        model = model or model_at(state, top)
+        asked = budget_ask(state, top, model, newest_request(state, top, model))
+    else:
+        asked = ask(state, top, dialect, model, command.max_output_tokens)
+    return mark_at(state, top.id, asked.allowance())
+
+
+async def _load_runs(state: State, runs: Runs, cut: int) -> None:
+    table, warm = state.table, window_of(state).warm
+    for first, last in runs:
+        low, high = max(first, cut), min(last, table.cold_below - 1)
+        if low <= high and (low, high) not in warm:
+            await table.load(range(low, high + 1))
+            warm.add((low, high))
+
+
+async def _load_change(table: Table, frame_id: int | None) -> None:
+    """A frame that changed what is shown, and the step that it came in."""
+    if frame_id is not None:
+        await _load(table, (frame_id,))
+        step = table.at(frame_id).step
+        await _load(table, () if step is None else (step,))
+
+
+async def _load(table: Table, ids: Iterable[int]) -> None:
+    cold = [frame_id for frame_id in ids if table.is_cold(frame_id)]
+    if cold:
+        await table.load(cold)

@@ -1,0 +1,123 @@
+"""The window of a session: how much of a path is shown to a model, and what was rendered of it, to be used again.
+
+What a request shows follows from the state alone; a `Window` only saves making it again. It belongs to a session that
+is loaded, is in no record, and may be thrown away at any time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from .budget.costs import cost_of_instructions
+from .ledger.view import View, stale_below
+from .marks import in_force
+from .paths import on_path
+from .rendered import Rendered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .asking import Ask
+    from .budget.costs import Fixed
+    from .frames import Frame, Instructions
+    from .ledger.entries import Target
+    from .marks import Mark
+    from .models import ModelProfile
+    from .rendered import Piece
+    from .state import State
+    from .table import Table
+
+_VIEWS_KEPT: Final = 3
+"""How many views of a session are kept rendered: of branches or models that take turns."""
+
+
+class Window:
+    """What was rendered of a session, and how full it was said to be."""
+
+    __slots__ = ("_fixed", "_views", "pressures", "warm")
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self._views: list[Rendered] = []
+        self._fixed: tuple[Instructions | None, Target, ModelProfile, Fixed] | None = None
+        self.pressures: dict[tuple[str | None, str], str] = {}
+        """The pressure that was last told, by branch and model."""
+        self.warm: set[tuple[int, int]] = set()
+        """Runs of frames that are known to be in memory."""
+
+    def fixed(self, ask: Ask, target: Target) -> Fixed:
+        """What the instructions of a request cost; counted once for as long as they are in force."""
+        known = self._fixed
+        if known is None or known[0] is not ask.instructions or known[1] != target or known[2] is not ask.profile:
+            found = cost_of_instructions(ask.instructions, target, ask.profile)
+            known = self._fixed = (ask.instructions, target, ask.profile, found)
+        return known[3]
+
+    def rendered(self, ask: Ask, target: Target, view: View, table: Table) -> Rendered:
+        """The view at the head that is asked for. Costs what is new since it was last asked for, if that is below."""
+        head = ask.top.id
+        same = [made for made in self._views if made.view == view and made.target == target]
+        for made in same:
+            above = frames_above(table, head, made.head) if made.profile is ask.profile else None
+            if above is not None:
+                made.grow(above)
+                self._keep(made)
+                return made
+        made = Rendered(target, view, ask.profile, ask.renderer)
+        known: Sequence[Piece] = same[0].pieces if same and same[0].profile is ask.profile else ()
+        made.grow(shown_frames(table, head, view), known)
+        self._keep(made)
+        return made
+
+    def _keep(self, made: Rendered) -> None:
+        """Put it first, and forget what was not asked for for longest."""
+        views = self._views
+        if not views or views[0] is not made:
+            self._views = [made, *(other for other in views if other is not made)][:_VIEWS_KEPT]
+
+
+def window_of(state: State) -> Window:
+    """The window of a state, made when it is first wanted."""
+    if state.window is None:
+        state.window = Window()
+    return state.window
+
+
+def frames_above(table: Table, head: int, below: int) -> list[Frame] | None:
+    """The frames from above `below` up to `head`, oldest first; None: it is not on the path of `head`."""
+    found: list[Frame] = []
+    at: int | None = head
+    while at is not None and at > below:
+        frame = table.at(at)
+        found.append(frame)
+        at = frame.parent
+    return found[::-1] if at == below else None
+
+
+def shown_frames(table: Table, head: int, view: View) -> Iterable[Frame]:
+    """The frames of a path that a view shows, oldest first."""
+    found: list[Frame] = []
+    at: int | None = head
+    while at is not None and at >= view.cut:
+        if table.slot(at) is None:
+            low = max(found[-1].run_from if found else at, view.cut)
+            table.read(range(min(low, at), at + 1))
+        frame = table.at(at)
+        found.append(frame)
+        at = frame.parent
+    kept = [table.at(frame_id) for frame_id in view.kept if table.has(frame_id)]
+    return [*kept, *reversed(found)]
+
+
+def mark_at(state: State, head: int, allowance: int) -> Mark | None:
+    """The mark in force at a head for a budget; None: all is shown."""
+    return in_force(state.marks, on_path(state.table, head), allowance) if state.marks else None
+
+
+def view_at(table: Table, top: Frame, mark: Mark | None) -> View:
+    """What is shown at a head by a mark."""
+    changes = [top.configured, None if mark is None else mark.at]
+    stale = max((stale_below(table.at(at), table.at) for at in changes if at is not None), default=0)
+    if mark is None:
+        return View(stale=stale)
+    return View(mark.cut, mark.kept, mark.stubs, stale, mark.cut > 0, mark.artifacts)
