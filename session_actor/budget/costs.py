@@ -7,6 +7,7 @@ family, images by their pixels, documents by their pages, the rest by the consta
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
@@ -141,17 +142,18 @@ def _entry(entry: Entry, family: str, overhead: Overhead, rule: str) -> int:
 
 def _call(call: ToolCall, family: str, overhead: Overhead) -> int:
     arguments = _plain(call.arguments) if overhead.plain_arguments else call.arguments
-    return (
-        overhead.call
-        + estimate_tokens(call.name, family)
-        + estimate_tokens(arguments, family)
-        + _signed(call.signature)
-    )
+    return overhead.call + _name(call.name, family) + estimate_tokens(arguments, family) + _signed(call.signature)
 
 
 def _result(result: ShownResult, family: str, overhead: Overhead, rule: str) -> int:
     blocks = sum(_block(block, family, rule) for block in result.blocks)
-    return overhead.result + estimate_tokens(result.name, family) + blocks
+    return overhead.result + _name(result.name, family) + blocks
+
+
+@lru_cache(maxsize=1_024)
+def _name(name: str, family: str) -> int:
+    """Estimate a tool's name: there are few, and each is counted with every call and result."""
+    return estimate_tokens(name, family)
 
 
 def _block(block: Block, family: str, rule: str) -> int:
