@@ -39,6 +39,7 @@ _RESPONSES_DOCUMENTS: Final = {  # docs, "File inputs": media type to the ending
     "application/rtf": "rtf",
 }
 _TEXT: Final = re.compile(r"text/.+|application/(?:.+\+)?(?:json|xml|yaml|javascript)")
+_WEB: Final = re.compile(r"https?://[^\s/]")
 _DATA_URL: Final = re.compile(r"data:([^;,]+)(?:;[^;,]*)*;base64,")
 _ENDINGS: Final = {
     "png": "image/png",
@@ -64,13 +65,15 @@ def carries(dialect: Dialect, block: Media) -> bool:
     if block.file_id is not None:
         same_provider = block.dialect is None or block.dialect.split("_")[0] == dialect.split("_")[0]
         return same_provider and not (dialect == "openai_chat" and isinstance(block, Image))
-    if dialect == "gemini":
-        return bool(block.url)
-    if isinstance(block, Document) and (
-        dialect == "openai_chat" or (dialect == "anthropic" and media_type(block) != PDF)
-    ):
+    return block.url is not None and _carries_url(dialect, block, block.url)
+
+
+def _carries_url(dialect: Dialect, block: Media, url: str) -> bool:
+    if isinstance(block, Document) and dialect == "openai_chat":
         return False
-    return block.url is not None and block.url.startswith(("https://", "http://"))
+    if isinstance(block, Document) and dialect == "anthropic" and media_type(block) != PDF:
+        return False
+    return _WEB.match(url) is not None or (dialect == "gemini" and url.startswith("gs://"))
 
 
 def _carries_data(dialect: Dialect, block: Media) -> bool:
