@@ -46,14 +46,31 @@ def _tools(request: Mapping[str, Any], problems: Problems, cache: Cache) -> bool
     listed = tools.listed(problems, request)
     for path, tool in listed:
         cache.breakpoint(path, tool)
-        if tool.get("type") in {None, "custom"}:
+        if tool.get("type") in (None, "custom"):
             name = tools.tool_name(problems, path, tool, TOOL_NAME)
             tools.distinct(problems, path, name, names)
             if problems.required(path, tool, "input_schema") is not None:
                 tools.object_schema(problems, f"{path}.input_schema", tool["input_schema"])
         else:  # one of the provider's own
             problems.text(f"{path}.type", tool["type"])
+    _choice(request, problems, tools.names_of(listed))
     return bool(listed)
+
+
+def _choice(request: Mapping[str, Any], problems: Problems, known: set[str]) -> None:
+    """A choice is only taken beside tools."""
+    if request.get("tool_choice") is None:
+        return
+    if not request.get("tools"):
+        problems.add("tool_choice", "no-tools", "must not be given without tools")
+    choice = problems.mapping("tool_choice", request["tool_choice"])
+    if choice is None:
+        return
+    kind = choice.get("type")
+    if kind == "tool":
+        tools.chosen(problems, "tool_choice", choice, known)
+    elif kind not in ("auto", "any", "none"):
+        problems.add("tool_choice.type", "unknown", f"is {named(kind)}; it must be 'auto', 'any', 'tool' or 'none'")
 
 
 def _system(value: object, problems: Problems, cache: Cache) -> None:

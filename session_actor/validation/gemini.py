@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .problems import Problems
 
 TOOL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
+_SIGNS: Final = re.compile(r"gemini-(?:[3-9]|\d{2})(?!.*image)")
 
 
 def check(request: Mapping[str, Any], problems: Problems) -> None:
@@ -37,7 +38,9 @@ def check(request: Mapping[str, Any], problems: Problems) -> None:
         problems.text("contents", value)
         return
     contents = problems.sequence("contents", value) or ()
-    turns = Turns(problems, TOOL_NAME)
+    model = request.get("model")
+    signs = isinstance(model, str) and _SIGNS.search(model) is not None
+    turns = Turns(problems, TOOL_NAME, asks_signature=signs)
     for place, item in enumerate(contents):
         path = f"contents[{place}]"
         content = as_mapping(item)

@@ -7,7 +7,7 @@ signatures" (a part of a signature may have an empty text), "Image understanding
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from . import media, tools
 from .problems import as_mapping, named
@@ -43,10 +43,18 @@ def field(holder: Mapping[str, Any], key: str) -> Any:
     return holder.get(_camel(key)) if value is None else value
 
 
-def part(
-    problems: Problems, path: str, item: object, name_form: re.Pattern[str], *, of_model: bool
-) -> tuple[str, Mapping[str, Any]] | None:
-    """Check a part; return its kind, and the call or the response that it holds (else the part itself)."""
+class Part(NamedTuple):
+    """A part that was found to be one."""
+
+    path: str
+    kind: str
+    inner: Mapping[str, Any]
+    """What it holds: a call, a response, … (a text: the part itself)."""
+    signed: bool
+
+
+def part(problems: Problems, path: str, item: object, name_form: re.Pattern[str], *, of_model: bool) -> Part | None:
+    """Check a part; None when it is none."""
     found = problems.mapping(path, item)
     if found is None:
         return None
@@ -70,12 +78,12 @@ def part(
     if kind == "text":
         if value != "" or signature is None:  # a signature may come in a part of its own
             problems.text(place, value)
-        return kind, found
+        return Part(path, kind, found, signature is not None)
     inner = problems.mapping(place, value)
     if inner is None:
         return None
     _inside(problems, place, kind, inner, name_form)
-    return kind, inner
+    return Part(path, kind, inner, signature is not None)
 
 
 def _inside(problems: Problems, path: str, kind: str, inner: Mapping[str, Any], name_form: re.Pattern[str]) -> None:

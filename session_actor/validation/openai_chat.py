@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 CALL_ID: Final = re.compile(r"[!-~]{1,40}")
 _LIMITS: Final = ("max_completion_tokens", "max_tokens")
+_ONLY_WITH_TOOLS: Final = ("tool_choice", "parallel_tool_calls")
+_CHOICES: Final = ("none", "auto", "required")
 _ASIDE: Final = ("system", "developer")
 _ROLES: Final = (*_ASIDE, "user", "assistant", "tool")
 
@@ -70,6 +72,23 @@ def _tools(request: Mapping[str, Any], problems: Problems) -> None:
         tools.distinct(problems, place, tools.tool_name(problems, place, inner, TOOL_NAME), names)
         if inner.get("parameters") is not None:  # without them it takes none
             tools.object_schema(problems, f"{place}.parameters", inner["parameters"])
+    for key in _ONLY_WITH_TOOLS:
+        if request.get(key) is not None and not listed:
+            problems.add(key, "no-tools", "must not be given without tools")
+    _choice(request.get("tool_choice"), problems, names)
+
+
+def _choice(value: object, problems: Problems, known: set[str]) -> None:
+    choice = as_mapping(value)
+    if choice is None:
+        if value not in (None, *_CHOICES):
+            problems.add(
+                "tool_choice", "unknown", f"is {named(value)}; it must be one of {', '.join(_CHOICES)}, or a tool"
+            )
+    elif choice.get("type") == "function" and problems.required("tool_choice", choice, "function") is not None:
+        function = problems.mapping("tool_choice.function", choice["function"])
+        if function is not None:
+            tools.chosen(problems, "tool_choice.function", function, known)
 
 
 class _Turns:

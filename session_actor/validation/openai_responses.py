@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from . import tools
-from .problems import named
+from .problems import as_mapping, named
 from .responses_items import Items
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LEAST_OUTPUT_TOKENS: Final = 16
+_CHOICES: Final = ("none", "auto", "required")
 
 
 def check(request: Mapping[str, Any], problems: Problems) -> None:
@@ -50,7 +51,8 @@ def check(request: Mapping[str, Any], problems: Problems) -> None:
 
 def _tools(request: Mapping[str, Any], problems: Problems) -> None:
     names: set[str] = set()
-    for path, tool in tools.listed(problems, request):
+    listed = tools.listed(problems, request)
+    for path, tool in listed:
         kind = problems.required_text(path, tool, "type")
         if kind not in ("function", "custom"):  # the provider's own
             continue
@@ -59,3 +61,17 @@ def _tools(request: Mapping[str, Any], problems: Problems) -> None:
             tools.object_schema(problems, f"{path}.parameters", tool["parameters"])
         if not isinstance(tool.get("strict"), bool | None):
             problems.add(f"{path}.strict", "type", f"must be a bool, got {named(tool['strict'])}")
+    if request.get("tool_choice") == "required" and not listed:
+        problems.add("tool_choice", "no-tools", "must not be 'required' without tools")
+    _choice(request.get("tool_choice"), problems, tools.names_of(listed))
+
+
+def _choice(value: object, problems: Problems, known: set[str]) -> None:
+    choice = as_mapping(value)
+    if choice is None:
+        if value not in (None, *_CHOICES):
+            problems.add(
+                "tool_choice", "unknown", f"is {named(value)}; it must be one of {', '.join(_CHOICES)}, or a tool"
+            )
+    elif choice.get("type") == "function":
+        tools.chosen(problems, "tool_choice", choice, known)

@@ -29,9 +29,9 @@ Rule: TypeAlias = Literal[
     "tool-name",  # a tool's name of a form that is refused
     "duplicate-tool",  # two tools of one name
     "schema",  # a tool's schema that describes no object
-    "no-tools",  # calls or results, and no tools
+    "no-tools",  # calls, results or a choice, and no tools
     "cache",  # a cache breakpoint too many, or where none may be
-    "signature",  # thinking without the signature that proves it
+    "signature",  # thinking, or a call, without the signature that proves it
     "reasoning",  # a reasoning item alone, or without its encrypted content
     "count",  # not as many function responses as calls
     "source",  # media with no source, or with several
@@ -134,7 +134,7 @@ class Problems:
 
 def as_mapping(value: object) -> Mapping[str, Any] | None:
     """A dict as it is, a model of an SDK as the dict that it stands for; None: neither."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):  # a dict first: asking the abstract class is slow
         return value  # pyright: ignore[reportUnknownVariableType] - of anything
     dump = getattr(value, "model_dump", None)
     if dump is None or isinstance(value, type):
@@ -162,7 +162,7 @@ def _no_json(value: object) -> str | None:
     for _ in range(_DEEPEST):
         below: dict[int, Any] = {}
         for item in level.values():
-            if isinstance(item, Mapping):
+            if isinstance(item, dict | Mapping):
                 inside = cast("Mapping[object, Any]", item)
                 if not all(isinstance(key, str) for key in inside):
                     return "a key that is no text"

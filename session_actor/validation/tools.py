@@ -9,7 +9,7 @@ from .problems import as_mapping, named
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from .problems import Problems
 
@@ -64,6 +64,18 @@ def json_arguments(problems: Problems, path: str, holder: Mapping[str, Any]) -> 
 
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
+
+
+def chosen(problems: Problems, path: str, choice: Mapping[str, Any], known: Collection[str]) -> None:
+    """Check that the tool which the model shall call is one of those that it is given."""
+    name = problems.required_text(path, choice, "name")
+    if name is not None and name not in known:
+        problems.add(f"{path}.name", "unknown", f"no tool is named {named(name)}")
+
+
+def names_of(found: Iterable[tuple[str, Mapping[str, Any]]]) -> set[str]:
+    """The names of tools, the provider's own too where they have one."""
+    return {name for _, tool in found if isinstance(name := tool.get("name"), str)}
 
 
 def listed(problems: Problems, request: Mapping[str, Any], key: str = "tools") -> list[tuple[str, Mapping[str, Any]]]:

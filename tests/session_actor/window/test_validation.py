@@ -29,8 +29,8 @@ MODULES: dict[str, Any] = {
 # Words that lead deeper into the rules than any other text.
 WORDS = st.sampled_from([
     "type", "role", "content", "messages", "input", "contents", "parts", "config", "tools", "model", "user",
-    "assistant", "text", "tool_use", "tool_result", "function_call", "function_call_output", "reasoning", "image", "source",
-    "base64", "data", "tool_calls", "function", "name", "arguments", "id", "call_id", "thinking", "image_url",
+    "assistant", "text", "tool_use", "tool_result", "function_call", "function_call_output", "reasoning", "image",
+    "source", "base64", "data", "tool_calls", "function", "name", "arguments", "id", "call_id", "thinking", "image_url",
     "data:image/png;base64,", "https://", "{", "[]", "system", "cache_control", "thought_signature", "functionCall",
 ])  # fmt: skip
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.binary(max_size=4) | WORDS
@@ -39,6 +39,11 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS | st.text(max_size=4), inner, max_size=4),
     max_leaves=12,
 )
+ODD = [
+    None, True, 0, -1, 2.5, "", " ", "x", "data:", b"", [], {}, [[]], [{}], [None], ["x"], {"a": 1}, {1: 2}, (1,),
+    {"type": []}, {"type": {}}, {"role": []}, {"type": "text"}, set(), object(), dict, float("nan"), 10**5000, "\ud800",
+    "data:image/png;base64,é", "[" * 9_999, "9" * 9_999,
+]  # fmt: skip
 DIALECT = st.sampled_from(sorted(MODULES))
 
 
@@ -53,6 +58,17 @@ def test_no_value_at_all_makes_it_raise(dialect, value):
     found = validate_request(dialect, value)
     assert found
     assert all(isinstance(problem, str) for problem in found)
+
+
+@pytest.mark.parametrize("dialect", sorted(MODULES))
+def test_no_odd_value_in_any_single_place_makes_it_raise(dialect):
+    base = MODULES[dialect].BASE
+    for number in range(len(places(base))):
+        request = copy.deepcopy(base)
+        holder, key = places(request)[number]
+        for odd in ODD:
+            holder[key] = odd
+            assert all(isinstance(problem, str) for problem in validate_request(dialect, request))
 
 
 @given(DIALECT, st.data())
@@ -137,3 +153,12 @@ def test_a_circle_is_no_json():
     circle["inner"] = [circle]
     request["messages"][1]["content"][2]["input"] = circle
     assert [problem.split(": ")[1] for problem in validate_request("anthropic", request)] == ["arguments"]
+
+
+def test_problems_never_tell_what_was_said():
+    request = copy.deepcopy(anthropic.BASE)
+    request["messages"][0]["content"][0] = {"type": "my secret is a dog", "text": "my secret is a dog"}
+    request["messages"][1]["role"] = "my secret is a dog"
+    found = validate_request("anthropic", request)
+    assert found
+    assert "secret" not in str(found)

@@ -63,7 +63,7 @@ BASE = {
         {"role": "user", "parts": [response("weather"), response("weather"), response("clock", "fc_3"), TEXT]},
         {"role": "model", "parts": [{"text": "", "thought_signature": b"\x03"}, TEXT]},
         {"role": "user", "parts": [{"text": "Go on."}]},
-        {"role": "model", "parts": [call("weather", "fc_4"), call("clock", "fc_5")]},
+        {"role": "model", "parts": [call("weather", "fc_4", b"\x04"), call("clock", "fc_5")]},
         {"role": "user", "parts": [response("clock", "fc_5"), response("weather", "fc_4")]},
     ],
     "config": {
@@ -76,6 +76,12 @@ DECLARED = ("config", "tools", 0, "function_declarations")
 NAME = "config.tools[0].function_declarations"
 
 CASES = [
+    defect(
+        "a call of the current turn without its signature",
+        "signature",
+        "contents[5].parts[0]",
+        drop("contents", 5, "parts", 0, "thought_signature"),
+    ),
     Case("no model", "missing", "model", drop("model")),
     defect("a blank model", "blank", "model", put("model", value=" ")),
     defect("a limit of nothing", "limit", "config.max_output_tokens", put("config", "max_output_tokens", value=0)),
@@ -323,7 +329,7 @@ def test_models_of_the_sdk_may_stand_for_dicts():
             "responses of the role tool",
             [
                 {"role": "user", "parts": [TEXT]},
-                {"role": "model", "parts": [call("clock")]},
+                {"role": "model", "parts": [call("clock", signature=b"1")]},
                 {"role": "tool", "parts": [response("clock")]},
             ],
         ),
@@ -334,3 +340,17 @@ def test_what_providers_take_is_valid(sentence, contents):
     request = {"model": "gemini-3-pro", "contents": contents}
     assert validate_request("gemini", request) == []
     assert shape_problems("gemini", request) == []
+
+
+@pytest.mark.parametrize("model", ["gemini-2.5-pro", "gemini-3-pro-image", "models/gemini-1.5-flash"])
+def test_older_models_and_those_for_images_ask_for_no_signature(model):
+    request = copy.deepcopy(BASE)
+    request["model"] = model
+    del request["contents"][5]["parts"][0]["thought_signature"]
+    assert validate_request("gemini", request) == []
+
+
+def test_calls_of_earlier_turns_need_no_signature():
+    request = copy.deepcopy(BASE)
+    del request["contents"][1]["parts"][2]["thought_signature"]
+    assert validate_request("gemini", request) == []

@@ -53,6 +53,22 @@ BASE = {
 }
 
 CASES = [
+    defect(
+        "a choice among no tools", "no-tools", "tool_choice", all_of(drop("tools"), put("tool_choice", value="auto"))
+    ),
+    defect(
+        "parallel calls of no tools",
+        "no-tools",
+        "parallel_tool_calls",
+        all_of(drop("tools"), put("parallel_tool_calls", value=True)),
+    ),
+    defect(
+        "a choice of a tool that is not there",
+        "unknown",
+        "tool_choice.function.name",
+        put("tool_choice", value={"type": "function", "function": {"name": "oven"}}),
+    ),
+    Case("a choice of no kind", "unknown", "tool_choice", put("tool_choice", value="any")),
     Case("no model", "missing", "model", drop("model")),
     defect("a blank model", "blank", "model", put("model", value="\n")),
     defect("a limit of nothing", "limit", "max_completion_tokens", put("max_completion_tokens", value=0)),

@@ -70,6 +70,19 @@ BASE = {
 }
 
 CASES = [
+    defect(
+        "a choice among no tools",
+        "no-tools",
+        "tool_choice",
+        all_of(drop("tools"), put("tool_choice", value="required")),
+    ),
+    defect(
+        "a choice of a tool that is not there",
+        "unknown",
+        "tool_choice.name",
+        put("tool_choice", value={"type": "function", "name": "oven"}),
+    ),
+    Case("a choice of no kind", "unknown", "tool_choice", put("tool_choice", value="any")),
     defect("no model", "missing", "model", drop("model")),
     defect("an empty model", "empty", "model", put("model", value="")),
     defect("a limit below sixteen", "limit", "max_output_tokens", put("max_output_tokens", value=15)),
