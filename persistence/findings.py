@@ -19,6 +19,8 @@ REPAIR: Final = "{repair}"
 """In what to do: the line that repairs the store."""
 SALVAGE: Final = "{salvage} keeps what can be read (--salvage prefix: what is before the loss; try it without --write)"
 """What to do where records are lost."""
+SEE_TO_DISK: Final = "see to the disk, and copy the store to another one if it goes on; then verify again"
+"""What to do where the disk refuses to read something."""
 OF_LOG: Final = frozenset({"log", "log_chain"})
 """Kinds of damage in the log, which is salvaged for all whom it concerns."""
 KEPT_MAX: Final = 10_000
@@ -108,6 +110,11 @@ class Findings:
     ) -> None:
         """Add a note."""
         self.add(Finding("note", kind, path, what, advice, offset, session, seq))
+
+    def refused(self, path: str, error: OSError, *, session: str | None = None) -> None:
+        """The disk refuses to read something, which may be sound: nothing that depends on it is judged."""
+        what = f"the disk refuses to read it: {error.strerror or error}"
+        self.damage("refused", error.filename or path, what, SEE_TO_DISK, session=session)
 
     def damage(
         self,

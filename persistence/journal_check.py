@@ -71,12 +71,14 @@ class JournalCheck:
         self._catalog = catalog
         self._findings = findings
         self._session = ""
+        self.path = folder
+        """The file that was looked at last."""
 
-    def run(self, row: CatalogRow, wanted: frozenset[int] = frozenset(), logged: tuple[int, int] = (0, 0)) -> bool:
+    def run(self, row: CatalogRow, wanted: frozenset[int], logged: tuple[int, int] | None) -> bool:
         """Tell what is wrong with the journal of `row`, and return whether it is whole.
 
         `wanted`: numbers of records whose sums are noted. `logged`: numbers of its first and its last record in the
-        log; 0: it has none there. Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
+        log; 0: it has none there; None: not known. Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
         """
         self._session, self.sums = row.session, {}
         base = self._catalog.files.base(row.session, row.birth)
@@ -85,7 +87,8 @@ class JournalCheck:
             self.sums[base.seq] = base.sum
         pruned = base.seq > 0
         for file in expected_files(self._catalog, row):
-            walk = Walk(self._disk, f"{self._folder}/{file.path}")
+            self.path = f"{self._folder}/{file.path}"
+            walk = Walk(self._disk, self.path)
             self._findings.size_bytes += min(walk.size, file.bytes)
             problem = self._header_problem(walk, file, row)
             if problem is not None:
@@ -104,9 +107,9 @@ class JournalCheck:
             self._check_beyond(walk, file, row, logged)
         return whole
 
-    def _check_beyond(self, walk: Walk, file: Expected, row: CatalogRow, logged: tuple[int, int]) -> None:
+    def _check_beyond(self, walk: Walk, file: Expected, row: CatalogRow, logged: tuple[int, int] | None) -> None:
         """What lies behind the valid part."""
-        if walk.size <= file.bytes:
+        if walk.size <= file.bytes or logged is None:
             return
         found: list[Beyond] = []
         if file.first_seq is None:

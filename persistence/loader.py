@@ -19,7 +19,7 @@ from .journal import Part, broken_link, check_end, open_journal, read_behind, re
 from .names import journal_path
 from .places import Places
 from .record import Record, decode_record, decode_records
-from .snapshot import Slots, look, read_slot, usable
+from .snapshot import Slots, check_readable, look, read_slot, usable
 from .store import LoadedSession, RecoveryReport
 
 if TYPE_CHECKING:
@@ -143,6 +143,7 @@ class Loader:
         """Read what `load` needs. Blocks."""
         rejected: list[str] = []
         slots = look(self._disk, self._snapshots, log.session, log.birth) if snapshots else Slots([], [])
+        rejected += [path for path, _ in slots.refused]
         for slot in slots.good:
             if before is not None and slot.seq >= before:
                 rejected.append(slot.path)
@@ -152,6 +153,10 @@ class Loader:
             except LineDamaged:
                 rejected.append(slot.path)
                 continue
+            except OSError as error:
+                rejected.append(slot.path)
+                slots = slots._replace(refused=(*slots.refused, (slot.path, error)))
+                continue
             found = self._read_behind(log, places, RecordRef(snapshot.seq, snapshot.sum))
             if found is not None:
                 return found._replace(snapshot=snapshot, **_judged(slots, rejected))
@@ -160,6 +165,7 @@ class Loader:
         if places.extent is not None:
             base, rows = self._catalog.files.whole(log.session, log.birth)
         if snapshots and base.seq:
+            check_readable(slots)
             why = f"records up to {base.seq} of {log.session!r} were pruned, and no snapshot behind them can be used"
             raise StoreCorrupt(self._path(log, 1), why)
         found = self._read_behind(log, places, base, rows)

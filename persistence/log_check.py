@@ -33,6 +33,8 @@ class LogCheck:
         self._sums: dict[Owner, dict[int, str]] = {}
         self._wanted = wanted
         self._of_birth: dict[Owner, frozenset[int]] = {}
+        self.refused = False
+        """The disk refuses to read the log: what it holds is not known."""
         self._survey = survey
         self._findings = findings
         self._blamed: set[Owner] = set()

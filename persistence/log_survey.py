@@ -65,6 +65,7 @@ class LogSurvey:
         self.numbers: list[int] = []
         """All segments that are not cut, oldest first."""
         self.size_bytes = 0
+        self.was_read = False
         self._disk = disk
 
     def path(self, number: int) -> str:
@@ -80,6 +81,7 @@ class LogSurvey:
 
         Raises `StoreVersionTooNew`, OSError.
         """
+        self.was_read = True
         self._list(1 if first_live is None else first_live)
         headers = {number: self._header(number) for number in self.numbers}
         begun = beheaded(headers, lambda number: self._scan(number, _NO_LIMIT).synced_bytes)
@@ -121,7 +123,11 @@ class LogSurvey:
 
     def _bytes(self, number: int, limit: int = MAX_SEGMENT_BYTES) -> bytes:
         """The bytes of a segment, at most `limit`; none, and a reason in `unreadable`, when it cannot be read."""
-        data, why = read_segment(self._disk, self.path(number), limit)
+        try:
+            data, why = read_segment(self._disk, self.path(number), limit)
+        except OSError as error:
+            error.filename = error.filename or self.path(number)
+            raise
         if why:
             self.unreadable[number] = why
         return data

@@ -30,8 +30,8 @@ _ASIDE: Final = f"{REPAIR} moves it aside"
 def check_journal_files(  # noqa: PLR0917
     disk: Disk, folder: str, catalog: Catalog, log: LogCheck, expected: set[int], findings: Findings
 ) -> None:
-    """`expected`: hashes of the paths that count, relative to `folder`. Raises `StoreVersionTooNew`, OSError."""
-    for path in _files(disk, folder):
+    """`expected`: hashes of the paths that count, relative to `folder`. Raises `StoreVersionTooNew`."""
+    for path in _files(disk, folder, findings):
         if hash(path) in expected:
             continue
         whole = f"{folder}/{path}"
@@ -39,7 +39,11 @@ def check_journal_files(  # noqa: PLR0917
         if match is None:
             findings.note("stranger", whole, "it is no journal", "move it away if it is not wanted")
             continue
-        walk = Walk(disk, whole)
+        try:
+            walk = Walk(disk, whole)
+        except OSError as error:
+            findings.refused(whole, error)
+            continue
         if walk.header is None:
             findings.note("unreadable", whole, f"no session counts it, and {walk.why}", _ASIDE)
             continue
@@ -67,8 +71,8 @@ def _judge(  # noqa: PLR0917
 def check_snapshot_files(  # noqa: PLR0917
     disk: Disk, folder: str, catalog: Catalog, log: LogCheck, findings: Findings, told: Container[str]
 ) -> None:
-    """`told`: paths of damaged ones that were told already. Raises `StoreVersionTooNew`, OSError."""
-    for path in _files(disk, folder):
+    """`told`: paths of bad ones that were told already. Raises `StoreVersionTooNew`."""
+    for path in _files(disk, folder, findings):
         whole = f"{folder}/{path}"
         if path.endswith(TEMPORARY):
             findings.note("leftover", whole, "a snapshot that was not finished left it", _REMOVE)
@@ -78,6 +82,10 @@ def check_snapshot_files(  # noqa: PLR0917
         except LineDamaged as error:
             if whole not in told:
                 findings.damage("snapshot", whole, str(error), _ASIDE)
+            continue
+        except OSError as error:
+            if whole not in told:
+                findings.refused(whole, error)
             continue
         row = catalog.get(owner[0])
         if owner not in log.links and (row is None or row.birth != owner[1]):
@@ -93,9 +101,17 @@ def _owner_of(disk: Disk, path: str) -> Owner:
     return header.session, header.birth
 
 
-def _files(disk: Disk, folder: str) -> Iterator[str]:
+def _files(disk: Disk, folder: str, findings: Findings) -> Iterator[str]:
     """Paths relative to `folder`."""
-    for shelf in disk.list(folder):
+    for shelf in _names(disk, folder, findings):
         if SHELF_NAME.fullmatch(shelf):
-            for name in disk.list(f"{folder}/{shelf}"):
+            for name in _names(disk, f"{folder}/{shelf}", findings):
                 yield f"{shelf}/{name}"
+
+
+def _names(disk: Disk, folder: str, findings: Findings) -> list[str]:
+    try:
+        return disk.list(folder)
+    except OSError as error:
+        findings.refused(folder, error)
+        return []

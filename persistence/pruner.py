@@ -17,7 +17,7 @@ from .header import RecordRef
 from .journal import Part, open_journal
 from .journal_index import read_index
 from .names import journal_path
-from .snapshot import Slots, copy_only, look, read_slot, usable
+from .snapshot import Slots, check_readable, copy_only, look, read_slot, usable
 from .store import Pruned
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class Pruner:
     def _base(self, log: SessionLog, places: Places) -> Slots:
         """Two snapshots that can be used, or none: a single one is copied. Blocks."""
         found = usable(look(self._disk, self._snapshots, log.session, log.birth), log.unusable)
+        check_readable(found)
         good = [slot for slot in found.good if self._fits(log, places, slot)]
         slots = Slots(good, found.damaged + [slot.path for slot in found.good if slot not in good])
         if len(good) == 1:

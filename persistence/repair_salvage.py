@@ -11,6 +11,7 @@ import msgspec
 from .errors import PersistenceError, SessionTombstoned, SessionUnknown, StoreCorrupt
 from .events import Events
 from .file_store import FileStore
+from .reserve import is_full
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,6 +74,10 @@ async def _one(store: FileStore, step: Step, salvage: Salvage) -> Step | None:
         report = await store.salvage(lease, salvage)
     except PersistenceError:
         return None
+    except OSError as error:
+        if is_full(error):
+            raise
+        return None  # one file that the disk refuses keeps no other session from being salvaged
     finally:
         store.release(lease)
     lost = told(report.seq, ((gap.first, gap.last) for gap in report.gaps), report.dropped)

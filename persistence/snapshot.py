@@ -55,7 +55,9 @@ class Slots(NamedTuple):
     good: list[Slot]
     """Newest first; their headers are sound."""
     damaged: list[str]
-    """Paths of files that are there and cannot be read."""
+    """Paths of files that are there and are no snapshots."""
+    refused: tuple[tuple[str, OSError], ...] = ()
+    """Paths of files that the disk refuses to read, each with why: what they hold is not known."""
 
 
 def check_snapshot(lease: Lease, seq: int, data: bytes) -> None:
@@ -90,11 +92,11 @@ def decode_snapshot(content: bytes, path: str) -> tuple[SnapshotHeader, Snapshot
 
 
 def look(disk: Disk, folder: str, session: str, birth: str) -> Slots:
-    """What the slots of a session hold for a birth of it. Blocks. Raises `StoreVersionTooNew`, OSError.
+    """What the slots of a session hold for a birth of it. Blocks. Raises `StoreVersionTooNew`.
 
-    `folder`: that of all snapshots.
+    `folder`: that of all snapshots. A slot that the disk refuses to read does not hide the other one.
     """
-    found = Slots([], [])
+    found, refused = Slots([], []), list[tuple[str, OSError]]()
     for name in SLOTS:
         path = f"{folder}/{snapshot_path(session, name)}"
         try:
@@ -103,10 +105,13 @@ def look(disk: Disk, folder: str, session: str, birth: str) -> Slots:
         except LineDamaged:
             found.damaged.append(path)
             continue
+        except OSError as error:
+            refused.append((path, error))
+            continue
         if header is not None and (header.session, header.birth) == (session, birth):
             found.good.append(Slot(name, path, header.after.seq))
     found.good.sort(key=lambda slot: -slot.seq)
-    return found
+    return found._replace(refused=tuple(refused))
 
 
 def read_slot(disk: Disk, slot: Slot, session: str, birth: str) -> Snapshot:
@@ -157,7 +162,13 @@ def copy_only(disk: Disk, slots: Slots) -> Slots:
 def usable(slots: Slots, unusable: Collection[Slot]) -> Slots:
     """The slots without the `unusable` ones, which then count as damaged."""
     good = [slot for slot in slots.good if slot not in unusable]
-    return Slots(good, slots.damaged + [slot.path for slot in slots.good if slot not in good])
+    return slots._replace(good=good, damaged=slots.damaged + [slot.path for slot in slots.good if slot not in good])
+
+
+def check_readable(slots: Slots) -> None:
+    """Raises OSError when the disk refuses to read a slot."""
+    for _, error in slots.refused:
+        raise error
 
 
 def other_slot(slots: Slots) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from .errors import LineDamaged
 from .findings import REPAIR, SALVAGE
 from .names import snapshot_path
-from .snapshot import SLOTS, look, read_slot
+from .snapshot import SLOTS, check_readable, look, read_slot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,11 +29,25 @@ class SnapshotCheck:
         self._folder = folder
         self._findings = findings
         self.told: set[str] = set()
-        """Paths of the damaged ones."""
+        """Paths of those that something is wrong with."""
+        self._unknown: set[Owner] = set()
+        """Births that may have had more snapshots than were `wanted`."""
 
     def wanted(self, owner: Owner) -> frozenset[int]:
-        """The records after which the snapshots of a birth were taken. Raises `StoreVersionTooNew`, OSError."""
-        return frozenset(slot.seq for slot in look(self._disk, self._folder, *owner).good)
+        """The records after which the snapshots of a birth were taken. Raises `StoreVersionTooNew`."""
+        slots = look(self._disk, self._folder, *owner)
+        if slots.refused:
+            self._unknown.add(owner)
+        return frozenset(slot.seq for slot in slots.good)
+
+    def covered(self, owner: Owner) -> int:
+        """The newest record that a snapshot of a birth covers; 0: there is no snapshot.
+
+        Raises `StoreVersionTooNew`, OSError.
+        """
+        slots = look(self._disk, self._folder, *owner)
+        check_readable(slots)
+        return max((slot.seq for slot in slots.good), default=0)
 
     def check(self, owner: Owner, sums: Mapping[int, str], *, whole: bool, pruned: int = 0) -> None:
         """Tell what is wrong with the snapshots of a birth.
@@ -41,13 +55,20 @@ class SnapshotCheck:
         `sums`: of the records that were found. `whole`: whether the journal is, so that a record that was not found is
         not there. `pruned`: the record up to which some are missing, so that a snapshot is needed; 0: none are.
         """
-        slots = look(self._disk, self._folder, *owner)
+        slots, whole = look(self._disk, self._folder, *owner), whole and owner not in self._unknown
+        refused = dict(slots.refused)
         bad: list[tuple[str, str, int | None]] = [(path, "it cannot be read", None) for path in slots.damaged]
         for slot in slots.good:
-            why = self._fault(slot, owner, sums, whole=whole, pruned=pruned)
+            try:
+                why = self._fault(slot, owner, sums, whole=whole, pruned=pruned)
+            except OSError as error:
+                refused[slot.path] = error
+                continue
             if why is not None:
                 bad.append((slot.path, why, slot.seq))
-        self.told.update(path for path, _, _ in bad)
+        for path, refusal in refused.items():
+            self._findings.refused(path, refusal, session=owner[0])
+        self.told.update([*refused, *(path for path, _, _ in bad)])
         if pruned and len(bad) == len(slots.good) + len(slots.damaged):
             self._lost_all(owner, pruned, bad)
             return

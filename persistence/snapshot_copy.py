@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .errors import LineDamaged
 from .header import RecordRef
 from .names import snapshot_path
-from .snapshot import SLOTS, TEMPORARY, encode_snapshot, look, read_slot
+from .snapshot import SLOTS, TEMPORARY, check_readable, encode_snapshot, look, read_slot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -32,11 +32,13 @@ class SnapshotCopy:
     def newest(self, first: int, last: int, gaps: Iterable[tuple[int, int]]) -> tuple[Slot, Snapshot] | None:
         """The newest good snapshot after one of the records `first` to `last`, all of them before the first gap.
 
-        One that was taken later names frames whose records are lost.
+        One that was taken later names frames whose records are lost. Raises OSError.
         """
         first_lost = min((low for low, _ in gaps), default=last + 1)
         found: list[tuple[int, Slot, Snapshot]] = []
-        for slot in look(self._disk, self._folder, self._session, self._birth).good:
+        slots = look(self._disk, self._folder, self._session, self._birth)
+        check_readable(slots)
+        for slot in slots.good:
             if not first <= slot.seq <= last or slot.seq >= first_lost or slot in self._unusable:
                 continue
             try:
@@ -47,7 +49,7 @@ class SnapshotCopy:
         return max(found)[1:] if found else None
 
     def keep(self, aside: Aside) -> list[str]:
-        """Keep the old birth's snapshots, and what cannot be read, before they are removed; returns where."""
+        """Keep the old birth's snapshots, and what is damaged, before they are removed; returns where."""
         slots = look(self._disk, self._folder, self._session, self._birth)
         paths = [*(slot.path for slot in slots.good), *slots.damaged]
         kept = [aside.copy(path, f"{path.rpartition('/')[2]}-{self._birth}.damaged") for path in paths]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from .errors import NotDurable, PersistenceError
 from .header import RecordRef
 from .names import snapshot_path
-from .snapshot import TEMPORARY, Slot, Slots, encode_snapshot, look, other_slot, usable, write_beside
+from .snapshot import TEMPORARY, Slot, Slots, check_readable, encode_snapshot, look, other_slot, usable, write_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,6 +154,7 @@ class Snapshotter:
 
         def job() -> Slots:
             slots = look(self._disk, self._folder, log.session, log.birth)
+            check_readable(slots)
             if slots.good:
                 self._disk.sync_dir(slots.good[0].path.rpartition("/")[0])
             return slots

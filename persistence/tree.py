@@ -12,8 +12,6 @@ from .findings import REPAIR
 from .storage import DIRECTORY_MODE, FILE_MODE, OsDisk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .findings import Findings
     from .layout import Layout
 
@@ -48,9 +46,9 @@ def is_folder(path: str) -> bool:
 
 
 def check_tree(layout: Layout, findings: Findings) -> None:
-    """Look at every name in the store. Raises OSError."""
+    """Look at every name in the store. Raises OSError when that of the store itself cannot be looked at."""
     _check_mode(layout.root, Path(layout.root).stat().st_mode, findings)
-    for entry in _entries(layout.root):
+    for entry in _entries(layout.root, findings):
         name = entry.name
         if name in FOLDERS:
             if _is_folder(entry, findings):
@@ -65,38 +63,55 @@ def check_tree(layout: Layout, findings: Findings) -> None:
 
 def _check_folder(path: str, name: str, findings: Findings) -> None:
     if name in {"log", "aside"}:
-        for entry in _entries(path):
+        for entry in _entries(path, findings):
             if name == "log" or entry.is_file(follow_symlinks=False):  # what is aside may be anything
                 _is_file(entry, findings)
         return
-    for shelf in _entries(path):
+    for shelf in _entries(path, findings):
         if SHELF_NAME.fullmatch(shelf.name) is None:
             findings.note("stranger", shelf.path, "it is none of the store's", "move it away if it is not wanted")
         elif _is_folder(shelf, findings):
-            for entry in _entries(shelf.path):
+            for entry in _entries(shelf.path, findings):
                 _is_file(entry, findings)
 
 
-def _entries(path: str) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(path) as entries:
-        yield from sorted(entries, key=lambda entry: entry.name)
+def _entries(path: str, findings: Findings) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        findings.refused(path, error)
+        return []
 
 
 def _is_folder(entry: os.DirEntry[str], findings: Findings) -> bool:
-    if entry.is_dir(follow_symlinks=False):
-        _check_mode(entry.path, entry.stat(follow_symlinks=False).st_mode, findings)
+    mode = _mode(entry, findings)
+    if mode is None:
+        return False
+    if stat.S_ISDIR(mode):
+        _check_mode(entry.path, mode, findings)
         return True
     findings.damage("not_a_folder", entry.path, "it stands where a folder should", _RESTORE)
     return False
 
 
 def _is_file(entry: os.DirEntry[str], findings: Findings) -> bool:
-    mode = entry.stat(follow_symlinks=False).st_mode
+    mode = _mode(entry, findings)
+    if mode is None:
+        return False
     if stat.S_ISREG(mode):
         _check_mode(entry.path, mode, findings)
         return True
     findings.damage("not_a_file", entry.path, "it is no plain file; it was not opened", f"{REPAIR} moves it aside")
     return False
+
+
+def _mode(entry: os.DirEntry[str], findings: Findings) -> int | None:
+    try:
+        return entry.stat(follow_symlinks=False).st_mode
+    except OSError as error:
+        findings.refused(entry.path, error)
+        return None
 
 
 def _check_mode(path: str, mode: int, findings: Findings) -> None:

@@ -41,8 +41,8 @@ PAGE: Final = 500
 def check(root: str | os.PathLike[str], *, tell: Callable[[Finding], None] | None = None) -> Findings:
     """Look at everything in the store at `root`; blocks. `tell`: told each finding at once.
 
-    Raises `NotAStore`, `StoreLocked` when the store is in use, `StoreVersionTooNew`, and OSError when it cannot be
-    read.
+    What the disk refuses to read is a finding, too, and the rest is looked at. Raises `NotAStore`, `StoreLocked` when
+    the store is in use, `StoreVersionTooNew`, and OSError when its directory or its lock cannot be read.
     """
     layout, findings = Layout(root), Findings(tell, str(Path(root).absolute()))
     check_store_there(layout)
@@ -74,15 +74,31 @@ class _Check:
         layout, findings = self._layout, self._findings
         finished = self._check_format()
         survey = LogSurvey(self._disk, layout.log)
-        catalog = self._catalog(folder, survey, finished=finished)
         try:
-            log = LogCheck(survey, findings, self._snapshots.wanted)
-            log.run(lambda owner: _newest(catalog, owner))
+            catalog = self._catalog(folder, survey, finished=finished)
+        except OSError as error:  # without it nothing can be judged
+            findings.refused(layout.catalog, error)
+            return
+        try:
+            log = self._check_log(catalog, survey)
             self._check_sessions(catalog, log)
-            check_journal_files(self._disk, layout.journals, catalog, log, self._expected, findings)
-            check_snapshot_files(self._disk, layout.snapshots, catalog, log, findings, self._snapshots.told)
+            if not log.refused:  # what the log holds explains files that the catalog does not count
+                check_journal_files(self._disk, layout.journals, catalog, log, self._expected, findings)
+                check_snapshot_files(self._disk, layout.snapshots, catalog, log, findings, self._snapshots.told)
         finally:
             catalog.close()
+
+    def _check_log(self, catalog: Catalog, survey: LogSurvey) -> LogCheck:
+        try:
+            if not survey.was_read:
+                survey.read(catalog.first_live_segment(), catalog.log_end())
+            log = LogCheck(survey, self._findings, self._snapshots.wanted)
+            log.run(lambda owner: _newest(catalog, owner))
+        except OSError as error:
+            self._findings.refused(self._layout.log, error)
+            log = LogCheck(survey, self._findings)
+            log.refused = True
+        return log
 
     def _check_format(self) -> bool:
         """Whether the store was ever finished."""
@@ -92,13 +108,16 @@ class _Check:
             advice = f"{REPAIR} writes it anew"
             self._findings.damage("format", self._layout.format, error.why, advice)
             return True
+        except OSError as error:
+            self._findings.refused(self._layout.format, error)
+            return True
         if not finished:
             what = "it is missing, because making the store was cut short; no record is in it"
             self._findings.note("unfinished", self._layout.format, what, "nothing, opening the store makes it")
         return finished
 
     def _catalog(self, folder: str, survey: LogSurvey, *, finished: bool) -> Catalog:
-        """The catalog, or the one that repair would make; the survey is read for it."""
+        """The catalog, or the one that repair would make; the survey is then read for it. Raises OSError."""
         layout = self._layout
         try:
             catalog = copy_catalog(self._disk, layout.catalog, folder)
@@ -107,7 +126,6 @@ class _Check:
             if finished:
                 self._findings.damage("catalog", layout.catalog, error.why, advice)
         else:
-            survey.read(catalog.first_live_segment(), catalog.log_end())
             return catalog
         survey.read(None)
         return rebuild_from(self._disk, layout, f"{folder}/rebuilt.db", survey, f"{folder}/catalog.db")
@@ -121,9 +139,12 @@ class _Check:
                 self._findings.meet(row.session)
                 owner = (row.session, row.birth)
                 self._expected.update(hash(file.path) for file in expected_files(catalog, row))
-                logged = log.firsts.get(owner, 0), log.links.get(owner, Link()).seq
-                whole = check.run(row, self._snapshots.wanted(owner), logged)
-                base = catalog.files.base(*owner)
+                logged = None if log.refused else (log.firsts.get(owner, 0), log.links.get(owner, Link()).seq)
+                base, whole = catalog.files.base(*owner), False
+                try:
+                    whole = check.run(row, self._snapshots.wanted(owner), logged) and not log.refused
+                except OSError as error:
+                    self._findings.refused(check.path, error, session=row.session)
                 self._snapshots.check(owner, log.sums_of(owner) | check.sums, whole=whole, pruned=base.seq)
             after = rows[-1].session
         for owner in log.links:
@@ -147,7 +168,7 @@ def rebuild_from(disk: Disk, layout: Layout, path: str, survey: LogSurvey, damag
     snapshots = SnapshotCheck(disk, layout.snapshots, Findings())
 
     def covered(session: str, birth: str) -> int:
-        return max(snapshots.wanted((session, birth)), default=0)
+        return snapshots.covered((session, birth))
 
     return rebuild_catalog(disk, layout, path, Known(first_live, firsts, dead, covered))
 

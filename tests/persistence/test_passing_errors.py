@@ -80,11 +80,15 @@ def is_asked(error: OSError) -> None:
 
 
 async def seen(store: FileStore):
+    """What a session is; a snapshot that cannot be read at present may be passed over for the older one."""
     lease = await store.acquire("user-42", create=False)
     loaded = await store.load(lease)
+    assert loaded.snapshot is not None
+    assert seqs(loaded) == list(range(loaded.snapshot.seq + 1, loaded.report.seq + 1))
+    assert len(loaded.report.rejected) < 2
     archive = store.archive(lease)
     frames = [ids(archive.read([80, 103, 108])), ids(await archive.fetch([80, 103, 108]))]
-    return lease.birth, loaded.snapshot.seq, seqs(loaded), loaded.report.rejected, loaded.report.gaps, frames
+    return lease.birth, loaded.report.seq, loaded.report.gaps, frames
 
 
 @pytest.mark.parametrize("recovery", ["strict", "prefix", "readable"])
@@ -114,7 +118,7 @@ async def test_an_error_that_passes_is_no_damage_wherever_it_comes(pruned, tmp_p
     assert not list(root.glob("aside/*"))
 
 
-async def test_verifying_takes_an_error_that_passes_for_no_finding(pruned, tmp_path):
+async def test_verifying_takes_an_error_that_passes_for_nothing_but_a_refusal(pruned, tmp_path):
     root = tmp_path / "store"
     shutil.copytree(pruned, root)
     async with opened(small(root), working=False):
@@ -123,11 +127,10 @@ async def test_verifying_takes_an_error_that_passes_for_no_finding(pruned, tmp_p
     while True:
         fails_at += 1
         disk, findings = PassingDisk(fails_at), Findings()
-        try:
-            check_store(disk, Layout(root), findings)
-        except OSError as error:
-            is_asked(error)
-        assert [finding for finding in findings.list if finding.severity != "note"] == []
+        check_store(disk, Layout(root), findings)
+        damage = [finding for finding in findings.list if finding.severity != "note"]
+        assert {finding.kind for finding in damage} <= {"refused"}
+        assert len(damage) <= (disk.looked >= fails_at)  # a slot that is looked at twice may not refuse twice
         if disk.looked < fails_at:
             break
     assert fails_at > 20
