@@ -92,11 +92,18 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _result(result: ShownResult) -> dict[str, Any]:
-    content = [_block(block) for block in result.blocks]
-    made: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
+    made: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id, "content": _shown(result)}
     if result.is_error:
         made["is_error"] = True
     return made
+
+
+def _shown(result: ShownResult) -> str | list[dict[str, Any]]:
+    """A text alone as it is: less to copy for every request."""
+    first = result.blocks[0]
+    if len(result.blocks) == 1 and isinstance(first, Text):
+        return visible(first.text)
+    return [_block(block) for block in result.blocks]
 
 
 def _block(block: Text | Image | Document | Native) -> dict[str, Any]:

@@ -73,7 +73,15 @@ def _carries_url(dialect: Dialect, block: Media, url: str) -> bool:
         return False
     if isinstance(block, Document) and dialect == "anthropic" and media_type(block) != PDF:
         return False
-    return _WEB.match(url) is not None or (dialect == "gemini" and url.startswith("gs://"))
+    if dialect == "gemini":
+        return (_WEB.match(url) is not None or url.startswith("gs://")) and _is_known(block)
+    return _WEB.match(url) is not None
+
+
+def _is_known(block: Media) -> bool:
+    """Whether Gemini, which is told the type of what it fetches, takes that type."""
+    kind = media_type(block)
+    return kind in _IMAGES["gemini"] if isinstance(block, Image) else kind == PDF or _TEXT.fullmatch(kind) is not None
 
 
 def _carries_data(dialect: Dialect, block: Media) -> bool:

@@ -54,12 +54,7 @@ def test_a_conversation_of_everything():
                     "tool_use_id": "call_1",
                     "content": [{"type": "text", "text": "a cat"}, picture],
                 },
-                {
-                    "type": "tool_result",
-                    "tool_use_id": "call_2",
-                    "content": [{"type": "text", "text": "no light"}],
-                    "is_error": True,
-                },
+                {"type": "tool_result", "tool_use_id": "call_2", "content": "no light", "is_error": True},
                 {"type": "text", "text": "And?"},
             ],
         },
