@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from . import content
 from .asked import astray
 from .blocks import Reference, ToolResult
@@ -133,15 +135,18 @@ def add_response(state: State, command: AddResponse, head: int | None) -> Decisi
     turn = checked(content.turn, command.reply, "reply")
     if turn.role != "assistant":
         raise InvalidArgument("reply", f"must be an assistant turn, got one of the role {turn.role}")
-    return _pushed(
+    event, weight, found = _pushed(
         state,
         command.on,
         head,
         (turn,),
         assumptions=given_texts(command.assumptions, "assumptions"),
         decisions=given_texts(command.decisions, "decisions"),
-        request=None if command.request is None else _request(state, command.request),
     )
+    if command.request is not None:
+        request = _request(state, command.request)
+        event = msgspec.structs.replace(event, answers=request, astray=astray(state, request))
+    return event, weight, found
 
 
 def _request(state: State, given: object) -> int:
@@ -164,7 +169,8 @@ def add_reference(state: State, command: AddReference, head: int | None) -> Deci
 def note_artifact(state: State, command: NoteArtifact, head: int | None) -> Decision:
     """A frame without turns that notes what was read or modified."""
     artifact = Artifact(checked(content.artifact_path, command.path, "path"), checked(content.how, command.how, "how"))
-    return _pushed(state, command.on, head, (), artifacts=(artifact,))
+    event, weight, found = _pushed(state, command.on, head, ())
+    return msgspec.structs.replace(event, artifacts=(artifact,)), weight + len(artifact.path), found
 
 
 def _is_described(command: AddAssistant) -> bool:
@@ -258,9 +264,7 @@ def _pushed(
     decisions: tuple[str, ...] = (),
     instructions: Instructions | None = None,
     holds: tuple[Hold, ...] = (),
-    artifacts: tuple[Artifact, ...] = (),
-    request: int | None = None,
-) -> Decision:
+) -> tuple[Pushed, int, None]:
     """A frame of turns, or of one text, on top of the head."""
     frame_id = state.next_id
     on_top = head == frame_id - 1
@@ -280,9 +284,6 @@ def _pushed(
         instructions,
         holds,
         None if on_top and frame_id & BLOCK else _place(state, head),
-        artifacts,
-        request,
-        _NOWHERE if request is None else astray(state, request),
     )
     weight = weight_of(event)
     if weight > SURELY_FITS:
@@ -298,6 +299,5 @@ def _branch_when_detached(state: State, on: str | None) -> str | None:
 
 
 _BLANK: Final = ""
-_NOWHERE: Final[tuple[int, ...]] = ()
 _NO_CALLS: Final[tuple[ToolCall, ...]] = ()
 _NONE: Final[tuple[str, ...]] = ()

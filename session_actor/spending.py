@@ -31,13 +31,14 @@ class UsageTotals(msgspec.Struct, frozen=True, gc=False):
 
 def plus(spent: Usage, usage: Usage) -> Usage:
     """The sum of two, without what only one reply has (`raw`, `anchor_tokens`)."""
-    return Usage(
-        min(spent.input_tokens + usage.input_tokens, _MOST),
-        min(spent.output_tokens + usage.output_tokens, _MOST),
-        min(spent.cache_read_tokens + usage.cache_read_tokens, _MOST),
-        min(spent.cache_write_tokens + usage.cache_write_tokens, _MOST),
-        min(spent.reasoning_tokens + usage.reasoning_tokens, _MOST),
-    )
+    sent = spent.input_tokens + usage.input_tokens
+    made = spent.output_tokens + usage.output_tokens
+    read = spent.cache_read_tokens + usage.cache_read_tokens
+    written = spent.cache_write_tokens + usage.cache_write_tokens
+    reasoned = spent.reasoning_tokens + usage.reasoning_tokens
+    if (sent | made | read | written | reasoned) > _MOST:
+        return Usage(*(min(count, _MOST) for count in (sent, made, read, written, reasoned)))
+    return Usage(sent, made, read, written, reasoned)
 
 
 def spent_in(frames: Iterable[Frame]) -> Usage:
