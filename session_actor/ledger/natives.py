@@ -64,6 +64,8 @@ class Known(NamedTuple):
     """The id of the provider's own tool call that it is."""
     closes: str | None = None
     """The id of the one that it answers."""
+    item: str = ""
+    """The id of the item that it is, in Responses, where no two may share one; `""`: none."""
 
 
 def known_of(native: Native, *, said: bool) -> Known:
@@ -86,7 +88,8 @@ def known_of(native: Native, *, said: bool) -> Known:
         return Known(plain, reasoning, sendable, opens=_id(fields.get("id")))
     if kind.endswith("_tool_result"):
         return Known(plain, reasoning, sendable, closes=_id(fields.get("tool_use_id")))
-    return Known(plain, reasoning, sendable)
+    item = _id(fields.get("id")) if native.dialect == "openai_responses" else ""
+    return Known(plain, reasoning, sendable, item=item)
 
 
 def _id(value: object) -> str:
@@ -105,6 +108,8 @@ def _goes_back(dialect: str, fields: dict[str, Any], kind: str) -> bool:
         return bool(fields) and _GEMINI_CALLS.isdisjoint(fields)
     if dialect == "openai_chat":  # there it is fields of the message, not a part of its content
         return bool(fields) and _CHAT_OURS.isdisjoint(fields)
+    if kind == "reasoning" and not fields.get("encrypted_content"):
+        return False  # it names what the provider stored, and we ask it to store nothing
     return bool(kind) and kind not in _WANT_AN_ANSWER
 
 

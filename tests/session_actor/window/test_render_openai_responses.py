@@ -7,6 +7,7 @@ from session_actor.ledger.entries import AssistantEntry, ResultsEntry, UserEntry
 from session_actor.requests import openai_responses
 
 from .entry_samples import PDF, REASONING, everything, native, result
+from .ledger_talk import Talk
 from .test_render_any import requested
 
 
@@ -96,3 +97,15 @@ def test_documents_by_address_and_without_a_name():
     content = openai_responses.messages([said], "m")[0]["content"]
     assert content[0] == {"type": "input_file", "file_url": "https://example.org/a.docx"}
     assert [part["filename"] for part in content[1:]] == ["document.pdf", "document.doc"]
+
+
+def test_reasoning_without_its_encrypted_content_is_left_out_because_nothing_is_stored_there():
+    bare = {"type": "reasoning", "id": "rs_1", "summary": []}
+    talk = Talk()
+    talk.user("Hi")
+    talk.says(native("openai_responses", bare), Text("Ho"), model="gpt-5", dialect="openai_responses")
+    talk.user("Go on")
+    chunks = talk.chunks("openai_responses")
+    made = openai_responses.messages([entry for chunk in chunks for entry in chunk.entries], "gpt-5")
+    assert [item["type"] for item in made] == ["message", "message", "message"]
+    assert [note.what for chunk in chunks for note in chunk.omitted] == ["thinking"]
