@@ -35,6 +35,9 @@ RESULT_CAP: Final = 25_000
 """No tool result is shown at greater length [tokens], and none that takes more than a quarter of the budget."""
 
 
+_LEAST_OUTPUT: Final = {"openai_responses": 16}
+"""The least `max_output_tokens` that a dialect takes; smaller wishes are raised to it."""
+
 _NOBODY: Final = Frame(0, None, 0, 0)
 """Stands at the head of the empty path."""
 
@@ -100,6 +103,9 @@ def ask(  # noqa: PLR0917 - what a request can be asked for
 ) -> Ask:
     """What a command asks for at a head. Raises `InvalidArgument`, `ValueNotStorable`."""
     name = checked_dialect(dialect)
+    wanted = None if wanted_output is None else checked(content.count, wanted_output, "max_output_tokens")
+    if wanted:
+        wanted = max(wanted, _LEAST_OUTPUT.get(name, 1))
     model = _model(model, top.in_force)
     merged = NULL if extra is None else checked(content.free, extra, "extra")
     if merged is not NULL and not is_a(thawed(merged), dict):
@@ -110,7 +116,7 @@ def ask(  # noqa: PLR0917 - what a request can be asked for
         model,
         profile_of(model, state.models),
         top,
-        None if wanted_output is None else checked(content.count, wanted_output, "max_output_tokens"),
+        wanted,
         merged,
         _ephemeral(ephemeral),
         ceiling(state.learned, model, name),

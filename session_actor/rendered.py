@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .blocks import ToolCall
 from .budget.costs import cost_of
-from .ledger.entries import AssistantEntry, ResultsEntry
+from .ledger.entries import AssistantEntry, ResultsEntry, UserEntry
 from .ledger.fold import Fold
 from .requests.canonical import START, chained
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from .frames import Frame
     from .ledger.entries import Chunk, Entry, Target
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from .requests.renderer import Renderer
     from .requests.request import Note
 
-_PLACEHOLDERS = ("interrupted", "held")
+_PLACEHOLDERS: Final = frozenset({"interrupted", "held"})
+
+_STUB_TOKENS: Final = 40
+"""About what one result costs that is shown as one line."""
 
 
 class Piece(NamedTuple):
@@ -36,6 +39,20 @@ class Piece(NamedTuple):
     """The tools that it calls."""
 
 
+NO_PIECES: Final[Mapping[tuple[int, int], Piece]] = {}
+
+
+class Part(NamedTuple):
+    """A step, or what the user's side says after it."""
+
+    start: int
+    """The frame that it begins in."""
+    cost: int
+    is_user: bool
+    saving: int
+    """How much less it costs with its results as stubs [tokens]."""
+
+
 class Rendered:
     """A view at a head. It follows from the frames, the target and the view; `take` and `grow` bring it to a head."""
 
@@ -43,8 +60,8 @@ class Rendered:
         "_added",
         "_ends",
         "_fold",
-        "_make",
         "_omitted",
+        "_parts",
         "_sums",
         "_tools",
         "chain",
@@ -77,6 +94,7 @@ class Rendered:
         self._omitted: list[Note] = []
         self._added: list[Note] = []
         self._tools: dict[str, None] = {}
+        self._parts: list[tuple[Part, ...]] = []
 
     @property
     def head(self) -> int:
@@ -93,16 +111,27 @@ class Rendered:
         """What the finished chunks cost [tokens]."""
         return self._sums[-1] if self._sums else 0
 
-    def grow(self, frames: Iterable[Frame], known: Sequence[Piece] = ()) -> None:
-        """Take the next frames of the path. `known`: pieces of the same target that may come again, in their order."""
+    def grow(self, frames: Iterable[Frame], known: Mapping[tuple[int, int], Piece] = NO_PIECES) -> None:
+        """Take the next frames of the path. `known`: pieces of the same target that may come again (`known_pieces`)."""
         fold = self._fold
         for frame in frames:
             fold.add(frame)
             self.frames.append(frame.id)
         for place in range(len(self.pieces), len(fold.chunks)):
             chunk = fold.chunks[place]
-            old = known[place] if place < len(known) else None
+            old = known.get((chunk.first_frame, chunk.last_frame))
             self._keep(old if old is not None and old.chunk == chunk else self.piece(chunk))
+
+    def known_pieces(self) -> Mapping[tuple[int, int], Piece]:
+        """The finished pieces by their first and last frame."""
+        return {(piece.chunk.first_frame, piece.chunk.last_frame): piece for piece in self.pieces}
+
+    def parts(self, last: Piece) -> list[Part]:
+        """The parts of all pieces, `last` being the open one; those of finished pieces are counted once."""
+        for piece in self.pieces[len(self._parts) :]:
+            self._parts.append(parts_of(self, piece))
+        found = [part for parts in self._parts for part in parts]
+        return found + list(parts_of(self, last))
 
     def _keep(self, piece: Piece) -> None:
         self.pieces.append(piece)
@@ -166,3 +195,29 @@ def _calls(entries: Iterable[Entry]) -> tuple[str, ...]:
         for block in entry.blocks
         if type(block) is ToolCall
     )
+
+
+def parts_of(rendered: Rendered, piece: Piece) -> tuple[Part, ...]:
+    """A chunk as one step, and what the user's side says after it."""
+    chunk, found = piece.chunk, list[Part]()
+    users = [entry for entry in chunk.entries if type(entry) is UserEntry]
+    user_cost = rendered.cost_of(users) if users and chunk.user_frame is not None else 0
+    if len(users) < len(chunk.entries) or chunk.user_frame is None:
+        found.append(Part(chunk.first_frame, piece.cost - user_cost, is_user=False, saving=_saving(rendered, chunk)))
+    if chunk.user_frame is not None:
+        found.append(Part(chunk.user_frame, user_cost, is_user=True, saving=0))
+    return tuple(found)
+
+
+def _saving(rendered: Rendered, chunk: Chunk) -> int:
+    """How much less its results cost as stubs."""
+    whole = [
+        result
+        for entry in chunk.entries
+        if type(entry) is ResultsEntry
+        for result in entry.results
+        if result.why in {None, "cut"}
+    ]
+    if not whole:
+        return 0
+    return max(0, rendered.cost_of((ResultsEntry(tuple(whole)),)) - _STUB_TOKENS * len(whole))

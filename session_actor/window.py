@@ -12,10 +12,10 @@ from .budget.costs import cost_of_instructions
 from .ledger.view import View, stale_below
 from .marks import in_force
 from .paths import on_path
-from .rendered import Rendered
+from .rendered import NO_PIECES, Rendered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from .asking import Ask
     from .budget.costs import Fixed
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .ledger.entries import Target
     from .marks import Mark
     from .models import ModelProfile
-    from .rendered import Piece
     from .state import State
     from .table import Table
 
@@ -64,8 +63,8 @@ class Window:
                 self._keep(made)
                 return made
         made = Rendered(target, view, ask.profile, ask.renderer)
-        known: Sequence[Piece] = same[0].pieces if same and same[0].profile is ask.profile else ()
-        made.grow(shown_frames(table, head, view), known)
+        known = next((other for other in self._views if other.target == target and other.profile is ask.profile), None)
+        made.grow(shown_frames(table, head, view), NO_PIECES if known is None else known.known_pieces())
         self._keep(made)
         return made
 

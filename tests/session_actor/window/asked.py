@@ -1,0 +1,99 @@
+"""A session without a server that asks for requests, and checks each of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from session_actor import ModelProfile, validate_request
+from session_actor.budget.costs import cost_of, cost_of_extra, cost_of_instructions
+from session_actor.commands import BuildRequest, Configure
+from session_actor.decide import decide
+from session_actor.events import Requested
+from session_actor.frames import Tool
+from session_actor.keys import Repeat
+from session_actor.requests.canonical import canonical
+from session_actor.state import State
+
+from ..live import Live
+
+DIALECTS = ("anthropic", "openai_chat", "openai_responses", "gemini")
+MESSAGES = {"anthropic": "messages", "openai_chat": "messages", "openai_responses": "input", "gemini": "contents"}
+LIMIT = {"anthropic": "max_tokens", "openai_chat": "max_completion_tokens", "openai_responses": "max_output_tokens"}
+
+SMALL = ModelProfile(name="small", window=32_000, max_output=8_000, family="o200k", sees_images=True)
+TINY = ModelProfile(name="tiny", window=4_000, max_output=1_000, family="o200k")
+MODELS = {"small": SMALL, "tiny": TINY}
+
+TOOLS = [Tool("ls", "List a folder.", {"type": "object", "properties": {"path": {"type": "string"}}})]
+
+
+def same(request: object, other: object) -> bool:
+    """Whether two requests are so byte for byte."""
+    return canonical(request) == canonical(other)
+
+
+def messages_of(request: Any) -> list[Any]:
+    """The messages of a request."""
+    return request[MESSAGES[request.dialect]]
+
+
+def output_of(request: Any) -> int:
+    """The most that a request asks for."""
+    if request.dialect == "gemini":
+        return request["config"]["max_output_tokens"]
+    return request[LIMIT[request.dialect]]
+
+
+def shown(request: Any) -> str:
+    """Everything in a request as one text, to look for what it shows."""
+    return json.dumps(request, default=lambda value: value.hex(), ensure_ascii=False)
+
+
+def settled(state: State) -> State:
+    """A state as the service makes it known: with the profiles of these tests."""
+    state.models = MODELS
+    return state
+
+
+class Asked(Live):
+    """As `Live`; `ask` builds a request and checks what must hold of every one of them."""
+
+    def __init__(self, model: str | None = "small", session: str = "user-42") -> None:
+        super().__init__(session)
+        settled(self.state)
+        if model is not None:
+            self.do(Configure(system="Be brief.", tools=TOOLS, model=model))
+
+    def do(self, command: Any) -> Any:
+        """Decide, apply and record, without looking whether `decide` changed anything: for long conversations."""
+        decision = decide(self.state, command)
+        if isinstance(decision, Repeat):
+            return decision.reply
+        return self.record(decision[0], decision[2])
+
+    def ask(self, dialect: str = "anthropic", **options: Any) -> Any:
+        """The next request, checked."""
+        request = self.do(BuildRequest(dialect, **options))
+        self.check(request)
+        return request
+
+    @property
+    def asked(self) -> Requested:
+        """The record of the newest request."""
+        return self.state.requests[self.state.seq]
+
+    def check(self, request: Any) -> None:
+        """A provider takes it, and it fits."""
+        assert validate_request(request.dialect, request) == []
+        profile = MODELS.get(request.model)
+        if profile is not None:
+            assert 0 < output_of(request) <= profile.max_output
+            assert request.input_tokens <= self.asked.allowance
+            assert request.input_tokens + output_of(request) <= profile.window
+
+    def again(self, dialect: str = "anthropic", state: State | None = None, **options: Any) -> Any:
+        """The same request from a state that was recovered (None: from the records), without recording it."""
+        state = settled(self.replayed() if state is None else state)
+        decision = decide(state, BuildRequest(dialect, **options))
+        return decision[2]

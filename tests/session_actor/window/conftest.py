@@ -1,0 +1,19 @@
+"""Sessions that ask for requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from .asked import DIALECTS, Asked
+
+
+@pytest.fixture
+def live() -> Asked:
+    """A session with a small model, a tool and a system prompt."""
+    return Asked()
+
+
+@pytest.fixture(params=DIALECTS)
+def dialect(request: pytest.FixtureRequest) -> str:
+    """Each dialect in turn."""
+    return request.param
