@@ -171,12 +171,11 @@ class _Reader:
 
     def _native(self, block: Native) -> Piece | None:
         known = known_of(block, said=True)
-        if block.dialect == self.target.dialect and known.sendable:
-            if not known.reasoning:
-                return Piece(block, self.frame, opens=known.opens, closes=known.closes)
-            if self._may_think(block.model or self.turn.model):
-                return Piece(block, self.frame, reasoning=True)
-        if known.text is not None:
+        is_own = block.dialect == self.target.dialect and known.sendable
+        if is_own and (not known.reasoning or self._may_think(block.model or self.turn.model)):
+            if self.ids.claim(known.item):
+                return Piece(block, self.frame, known.reasoning, known.opens, known.closes)
+        elif known.text is not None:
             return Piece(Text(self._clean(known.text)), self.frame)
         self.notes.omit(words.THINKING if known.reasoning else words.NATIVE, self.frame)
         return None

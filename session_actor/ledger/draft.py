@@ -120,9 +120,11 @@ class Draft:
         return shown
 
     def _said(self, dialect: Dialect, notes: Notes) -> tuple[Text | Thinking | ToolCall | Native, ...]:
-        pieces = self.pieces if self.paused and not self.user else _paired(self.pieces, notes)
+        pieces = _paired(self.pieces, notes, paused=self.paused and not self.user)
         if dialect != "openai_chat":  # there it is a field of the message and has no place
             pieces = _without_last_reasoning(pieces, notes)
+        if dialect == "anthropic":
+            pieces = _with_reasoning_first(pieces, notes)
         if not any(piece.is_solid for piece in pieces):
             notes.add(words.BROKEN, self.last_frame)
             return (Text(texts.BROKEN_OFF),)
@@ -132,19 +134,33 @@ class Draft:
         return tuple(blocks)
 
 
-def _paired(pieces: list[Piece], notes: Notes) -> list[Piece]:
-    """Without the provider's own calls that have no result, and such results without their call."""
-    opened = {piece.opens for piece in pieces if piece.opens is not None}
-    closed = {piece.closes for piece in pieces if piece.closes is not None}
-    if opened == closed:
+def _paired(pieces: list[Piece], notes: Notes, *, paused: bool) -> list[Piece]:
+    """Without the provider's own calls that have no result, and such results without their call before them."""
+    opened, waiting, left_out = set[str](), dict[str, int](), set[int]()
+    for place, piece in enumerate(pieces):
+        if piece.opens is not None:
+            if piece.opens and piece.opens not in opened:
+                opened.add(piece.opens)
+                waiting[piece.opens] = place
+            else:
+                left_out.add(place)
+        elif piece.closes is not None and waiting.pop(piece.closes, None) is None:
+            left_out.add(place)
+    if not paused:
+        left_out.update(waiting.values())
+    for place in left_out:
+        notes.omit(words.NATIVE, pieces[place].frame)
+    return [piece for place, piece in enumerate(pieces) if place not in left_out] if left_out else pieces
+
+
+def _with_reasoning_first(pieces: list[Piece], notes: Notes) -> list[Piece]:
+    """Anthropic refuses a message that has reasoning and does not begin with it."""
+    if not pieces or pieces[0].reasoning:
         return pieces
-    kept: list[Piece] = []
     for piece in pieces:
-        if (piece.opens is None or piece.opens in closed) and (piece.closes is None or piece.closes in opened):
-            kept.append(piece)
-        else:
-            notes.omit(words.NATIVE, piece.frame)
-    return kept
+        if piece.reasoning:
+            notes.omit(words.THINKING, piece.frame)
+    return [piece for piece in pieces if not piece.reasoning]
 
 
 def _without_last_reasoning(pieces: list[Piece], notes: Notes) -> list[Piece]:

@@ -142,7 +142,7 @@ class Fold:
         draft.touch(pieces[0].frame)
         draft.touch(frame)
         draft.say(pieces)
-        draft.paused = turn.stop_reason == "pause_turn" and not draft.calls
+        draft.paused = turn.stop_reason == "pause_turn" and self.target.dialect == "anthropic" and not draft.calls
         self._spoke = True
 
     def _needs_own_entry(self, first: Piece) -> bool:

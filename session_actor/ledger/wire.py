@@ -27,14 +27,15 @@ _NESTED: Final = frozenset({dict, list})
 
 
 class WireIds:
-    """Gives each call of one view an id of its own, the provider's where that is possible."""
+    """Gives each call of a view an id of its own, the provider's where it can; knows the ids of native items, too."""
 
-    __slots__ = ("_dialect", "_used")
+    __slots__ = ("_dialect", "_items", "_used")
 
-    def __init__(self, dialect: str, used: set[str] | None = None) -> None:
+    def __init__(self, dialect: str) -> None:
         """For requests of this dialect."""
         self._dialect = dialect
-        self._used = set[str]() if used is None else used
+        self._used = set[str]()
+        self._items = set[str]()
 
     def give(self, ref: CallRef, given: str, dialect: str | None) -> str:
         """The id of the call `ref`. `given`: its provider's; `dialect`: of the turn, None: not known.
@@ -51,9 +52,19 @@ class WireIds:
         self._used.add(given)
         return given
 
+    def claim(self, item: str) -> bool:
+        """Whether this id of a native item is still free, and from now on it is not. `""` is always free."""
+        if item in self._items:
+            return False
+        if item:
+            self._items.add(item)
+        return True
+
     def copy(self) -> WireIds:
         """The same, on its own."""
-        return WireIds(self._dialect, set(self._used))
+        other = WireIds(self._dialect)
+        other._used, other._items = set(self._used), set(self._items)
+        return other
 
 
 def object_text(arguments: str) -> str | None:

@@ -41,6 +41,15 @@ class Talk:
         self.state = State()
         apply(self.state, Created(session="s"), 1, 0)
 
+    def __repr__(self) -> str:
+        """What was said, for a failing case."""
+        lines = [
+            f"{frame.id} {turn.role} {turn.stop_reason} {turn.dialect} {[shown(block) for block in turn.blocks]}"
+            for frame in self.frames
+            for turn in frame.turns
+        ]
+        return "\n".join(["Talk:", *lines])
+
     def do(self, command: Command) -> Any:
         decision = decide(self.state, command)
         if not isinstance(decision, tuple):
@@ -78,6 +87,11 @@ class Talk:
 
     def entries(self, dialect: str = "anthropic", view: View = WHOLE, **fields: Any) -> list[Entry]:
         return entries_of(self.chunks(dialect, view, **fields))
+
+
+def shown(block: Any) -> str:
+    fields = {name: getattr(block, name) for name in block.__struct_fields__}
+    return f"{type(block).__name__}{ {name: value for name, value in fields.items() if value is not None} }"
 
 
 def chunks_of(fold: Fold, ephemeral: Any = ()) -> list[Chunk]:
@@ -134,7 +148,8 @@ def check(chunks: list[Chunk], to: Target) -> None:
         check_entry(entry, after, to)
     ids = [one.id for one in calls_of(entries) if one.id]
     assert len(ids) == len(set(ids))
-    assert problems(entries, to) == []
+    found = problems(entries, to)
+    assert not found, found
 
 
 def check_entry(entry: Entry, after: Entry | None, to: Target) -> None:

@@ -58,7 +58,7 @@ def test_prefixes_of_a_real_session_are_valid_requests_and_do_not_depend_on_how_
     fold = Fold(to)
     for number, frame in enumerate(frames, 1):
         fold.add(frame)
-        if number % 97 == 0 or number == len(frames):
+        if number % 300 == 0 or number == len(frames):
             chunks = chunks_of(fold)
             check(chunks, to)
             assert chunks == chunks_of(folded(frames[:number], to))

@@ -256,6 +256,26 @@ def test_half_a_server_tool_is_left_out(left):
     assert words(talk.chunks(), "omitted") == ["native"]
 
 
+def test_a_server_tools_result_before_its_call_and_a_second_call_of_one_id_are_left_out():
+    talk = reply("anthropic", Text("b"), *[native("anthropic", one) for one in (FOUND, SEARCH, FOUND, SEARCH)])
+    assert [block.value for block in talk.entries()[1].blocks[1:]] == [SEARCH, FOUND]
+    assert words(talk.chunks(), "omitted") == ["native", "native"]
+
+
+def test_reasoning_behind_a_text_in_one_turn_is_left_out_for_anthropic():
+    talk = reply("anthropic", Text("b"), Thinking("hm", "c2ln"), Text("c"))
+    assert talk.entries()[1].blocks == (Text("b"), Text("c"))
+    assert words(talk.chunks(), "omitted") == ["thinking"]
+
+
+def test_an_item_of_responses_that_was_added_twice_is_shown_once():
+    talk = reply("openai_responses", native("openai_responses", REASONING), Text("b"))
+    talk.turns(talk.frames[-1].turns[0])
+    (_, *shown) = talk.entries("openai_responses")[1].blocks
+    assert shown == [Text("b"), Text("b")]
+    assert words(talk.chunks("openai_responses"), "omitted") == ["thinking"]
+
+
 def test_a_turn_of_nothing_but_half_a_server_tool_says_that_it_broke_off():
     talk = reply("anthropic", native("anthropic", SEARCH))
     assert text_of(talk.entries()[1]) == "[This message broke off.]"
@@ -348,6 +368,12 @@ def test_a_paused_turn_is_sent_as_it_is_and_goes_on_in_the_same_message():
     talk.turns(said(native("anthropic", FOUND), Text("c"), dialect="anthropic", model=MODELS["anthropic"]))
     assert len(talk.entries()[1].blocks) == 4
     assert talk.entries()[-1] == CONTINUE
+
+
+def test_a_pause_is_anthropics_own_and_for_others_an_answer():
+    talk = reply("anthropic", Text("b"), stop_reason="pause_turn")
+    for dialect in ("gemini", "openai_chat", "openai_responses"):
+        assert talk.entries(dialect)[-1] == CONTINUE
 
 
 def test_a_paused_turn_that_the_user_breaks_in_on_loses_what_is_not_finished():
