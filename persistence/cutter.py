@@ -14,26 +14,24 @@ import contextlib
 import time
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from .catalog import CatalogRow
+from .cut_journals import CutJournals
 from .errors import LogCorrupt, PersistenceError, StoreClosed
-from .journal_writer import JournalWriter
 from .reserve import is_full
 from .scan import is_tombstone
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Callable, Iterable, Iterator
 
     from .catalog import Catalog
-    from .catalog_files import FileRow
+    from .cut_journals import Grown, Spans
     from .disk_thread import DiskThread
     from .log import Log
     from .removal import Remover
     from .segment import Segment
-    from .session_log import Extent, SessionLog
+    from .session_log import SessionLog
     from .storage import Disk
     from .trouble import Trouble
 
@@ -41,24 +39,7 @@ CUT_BYTES: Final = 32 * 1024 * 1024
 """Segments are cut together up to this size, so that a journal is synced once for all of them."""
 GROUP_SESSIONS: Final = 32
 YIELD_SESSIONS: Final = 1000
-PIECE_RECORDS: Final = 512
 RETRY_S: Final = 5.0
-
-
-class Grown(NamedTuple):
-    """A session whose journal grew: its new valid part, and what the catalog is to know of it."""
-
-    log: SessionLog
-    extent: Extent
-    row: CatalogRow
-    sealed: list[FileRow]
-    broken: PersistenceError | None
-    """Why its newest file was not written to."""
-
-
-Places = list[tuple[int, "array[int]"]]
-"""Index of a segment among those that are cut, and where in it a session's records lie."""
-Spans = dict["SessionLog", Places]
 
 
 class Cutter:
@@ -91,8 +72,7 @@ class Cutter:
         self._disk = disk
         self._log = log
         self._catalog = catalog
-        self._journals = journals
-        self._file_bytes = file_bytes
+        self._journals = CutJournals(disk, catalog, journals, file_bytes)
         self._remover = remover
         self._snapshots = snapshots
         self._thread = thread
@@ -179,43 +159,17 @@ class Cutter:
     # --- journals -----------------------------------------------------------------------------------------------------
 
     async def _write_journals(self, logs: list[SessionLog], spans: Spans, contents: list[bytes]) -> list[Grown]:
+        """Raises the first error when all others are written, so that all sessions that are refused are known."""
         grown: list[Grown] = []
         folders: set[str] = set()
+        errors: list[OSError] = []
         for group in _groups(logs):
             work = [(log, spans[log]) for log in group]
-            grown += await self._thread.run(partial(self._write_group, work, contents, folders))
+            grown += await self._thread.run(partial(self._journals.write_group, work, contents, folders, errors))
+        if errors:
+            raise errors[0]
         await self._thread.run(lambda: self._sync_folders(folders))
         return grown
-
-    def _write_group(
-        self, work: list[tuple[SessionLog, Places]], contents: list[bytes], folders: set[str]
-    ) -> list[Grown]:
-        """Write all journals of a group and sync them afterwards: the file system then does much of it together."""
-        writers: list[JournalWriter] = []
-        grown: list[Grown] = []
-        try:
-            for log, places in work:
-                writer = JournalWriter(
-                    self._disk,
-                    self._journals,
-                    log,
-                    file_bytes=self._file_bytes,
-                    folders=folders,
-                    sealed_seq=self._sealed_seq,
-                )
-                writers.append(writer)
-                grown.append(_append(writer, log, places, contents))
-            for writer in writers:
-                writer.sync()
-        finally:
-            for writer in writers:
-                writer.close()
-        return grown
-
-    def _sealed_seq(self, log: SessionLog) -> int:
-        """The newest record of a session that is in a sealed file, or was."""
-        newest = self._catalog.files.newest(log.session, log.birth)
-        return max(0 if newest is None else newest.last_seq, self._catalog.files.base(log.session, log.birth).seq)
 
     def _sync_folders(self, folders: set[str]) -> None:
         for folder in sorted(folders):
@@ -246,6 +200,8 @@ class Cutter:
             one.log.extent = one.extent
             if one.broken is not None:
                 self._trouble.note(one.broken, "cut_failed")
+        for log in (*(one.log for one in grown), *dead):
+            self._journals.refused.pop(log, None)
         self.unforgotten.difference_update((log.session, log.birth) for log in dead)
         for segment in segments:
             self._log.sealed.popleft()
@@ -319,25 +275,7 @@ def _note_dead(spans: Spans, contents: list[bytes]) -> None:
         log.dead = log.dead or is_tombstone(last + b"\n")
 
 
-def _append(writer: JournalWriter, log: SessionLog, places: Places, contents: list[bytes]) -> Grown:
-    """Write a session's records in pieces, each with few system calls, at which other threads may go on."""
-    for index, spans in places:
-        data = contents[index]
-        for first in range(0, len(spans), 2 * PIECE_RECORDS):
-            piece = spans[first : first + 2 * PIECE_RECORDS]
-            writer.write([data[piece[i] : piece[i + 1]] for i in range(0, len(piece), 2)])
-    if writer.extent is None:
-        raise RuntimeError(f"session {log.session!r} has no records to cut")
-    return Grown(log, writer.extent, _row(log, writer.extent), writer.sealed, writer.broken)
-
-
 def _groups(logs: Iterable[SessionLog]) -> Iterator[list[SessionLog]]:
     iterator = iter(logs)
     while group := list(islice(iterator, GROUP_SESSIONS)):
         yield group
-
-
-def _row(log: SessionLog, extent: Extent) -> CatalogRow:
-    return CatalogRow(
-        log.session, log.birth, log.created_us, extent.number, extent.size_bytes, extent.seq, extent.sum, extent.crc
-    )

@@ -171,11 +171,16 @@ class JournalCheck:
         """All records are there; compare the index with what it should say of them, and the row's sum of all bytes."""
         header, is_sealed = walk.header, file.index_offset is not None
         if is_sealed and header is not None and index != built.line(header.birth, header.number):
-            what = "its index does not say which frames are in it"
-            self._findings.damage("index", walk.path, what, _REPAIR, offset=file.index_offset, session=self._session)
+            self._tell_index(walk, file)
         elif walk.crc != file.crc:
             what = "every line is sound, but their bytes are not those that the catalog counted"
             self._findings.damage("journal_row", walk.path, what, _REPAIR, session=self._session)
+
+    def _tell_index(self, walk: Walk, file: Expected) -> None:
+        what, tell = "its index does not say which frames are in it", self._findings.damage
+        if file.index_offset == file.bytes:  # so the catalog has it, and it is read whole
+            what, tell = "it has no index: the disk refused it when it was to be made", self._findings.note
+        tell("index", walk.path, what, _REPAIR, offset=file.index_offset, session=self._session)
 
     def _damage(self, kind: str, walk: Walk, what: str, *, offset: int, seq: int) -> None:
         self._findings.damage(kind, walk.path, what, SALVAGE, offset=offset, session=self._session, seq=seq)

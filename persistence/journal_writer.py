@@ -5,7 +5,8 @@ written behind it, and it is synced. Nothing of this counts before the catalog s
 valid up to where it was, and what lies behind, files of higher numbers included, is overwritten by whoever writes next.
 
 Nothing is written into a file that is not the one that the catalog counted, or is shorter: it is left as it is, counts
-as sealed, and what comes is written to the next one. Whoever reads it is told of the damage.
+as sealed, and what comes is written to the next one. Whoever reads it is told of the damage. The same is done with one
+that the disk goes on refusing.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class JournalWriter:
         "_folder",
         "_folders",
         "_full",
+        "_left",
         "_log",
         "_sealed_seq",
         "broken",
@@ -64,20 +66,24 @@ class JournalWriter:
         file_bytes: int,
         folders: set[str],
         sealed_seq: Callable[[SessionLog], int],
+        left: tuple[OSError, int] | None = None,
     ) -> None:
         """`journals`: their folder. `file_bytes`: size at which a file is sealed.
 
         `folders`: takes the folders in which names changed. `sealed_seq(log)`: the newest record in a sealed file.
+        `left`: why the disk refuses the newest file, which is left as it is, and by how many numbers the next one comes
+        later.
         """
         self.extent = log.extent
         self.sealed: list[FileRow] = []
-        self.broken: StoreCorrupt | StoreVersionTooNew | None = None
+        self.broken: StoreCorrupt | StoreVersionTooNew | OSError | None = None if left is None else left[0]
         self._disk = disk
         self._folder = journals
         self._log = log
         self._full = file_bytes
         self._folders = folders
         self._sealed_seq = sealed_seq
+        self._left = 0 if left is None else left[1]
         self._file: DiskFile | None = None
         self._begins: int | None = None
         """First record of the newest file, when it was begun here."""
@@ -136,7 +142,8 @@ class JournalWriter:
         return self._file
 
     def _begin(self, before: Extent | None) -> bytes:
-        number = self._first_free() if before is None else before.number + 1
+        number = self._first_free(1 + self._left) if before is None else before.number + max(1, self._left)
+        self._left = 0
         continues = RecordRef() if before is None else RecordRef(before.seq, before.sum)
         self._file = self._create(number)
         self._file.truncate(0)
@@ -144,9 +151,9 @@ class JournalWriter:
         self._begins = continues.seq + 1
         return encode_journal_header(JournalHeader(self._log.session, self._log.birth, number, continues))[0]
 
-    def _first_free(self) -> int:
-        """The first number without a file of another birth, which an older catalog may not know."""
-        number, owner = 1, (self._log.session, self._log.birth)
+    def _first_free(self, number: int) -> int:
+        """The first number, from `number` on, without a file of another birth, which an older catalog may not know."""
+        owner = (self._log.session, self._log.birth)
         while (header := read_header(self._disk, self._path(number))) and (header.session, header.birth) != owner:
             number += 1
         return number
@@ -187,6 +194,9 @@ class JournalWriter:
         """Have the newest file open; when it is not as the catalog counted it, let it count as sealed: False."""
         if self._file is not None:
             return True
+        if self._left:
+            self._note_sealed(extent, None, b"")
+            return False
         path, part = self._path(extent.number), Part.of(extent)
         try:
             self._file, _ = open_journal(self._disk, path, part, (self._log.session, self._log.birth), write=True)

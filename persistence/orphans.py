@@ -55,15 +55,16 @@ def _judge(  # noqa: PLR0917
     path: str, owner: Owner, number: int, catalog: Catalog, log: LogCheck, findings: Findings
 ) -> None:
     session, birth = owner
-    row = catalog.get(session)
+    row, named = catalog.get(session), path.endswith(f"/{journal_path(session, number)}")
     if birth in catalog.dead_births(session) or owner in log.dead:
         findings.note("dead", path, "it is of a birth that was deleted or replaced", _REMOVE, session=session)
-    elif path.endswith(f"/{journal_path(session, number)}") and (
-        owner in log.links if row is None else number > row.journal
-    ):
+    elif named and (owner in log.links if row is None else number > row.journal):
         findings.note("leftover", path, "a cut or a salvage that was not finished left it", _REMOVE, session=session)
     elif row is not None and number in catalog.files.numbers(session, birth, dropped=True):
         findings.note("leftover", path, "it was pruned", _REMOVE, session=session)
+    elif named and row is not None and row.birth == birth:  # what is missing of a journal is told where it is missing
+        what = "the catalog does not count it: a cut that the disk refused left it"
+        findings.note("orphan", path, what, _ASIDE, session=session)
     else:
         findings.damage("orphan", path, "the catalog does not know it", _ASIDE, session=session)
 

@@ -114,7 +114,7 @@ async def test_the_worker_notes_a_failed_cut_and_tries_again(root, monkeypatch):
     disk = TroubledDisk()
     disk.errors["make_dir"] = 0
     async with opened(FileStore(root, segment_bytes=4096)) as store:
-        store._engine.cutter._disk = disk
+        store._engine.cutter._journals._disk = disk
         disk.errors["make_dir"] = errno.EROFS
         (lease,) = await fill(store, "a")
         await until(lambda: store.health().last_error is not None)

@@ -1,0 +1,145 @@
+"""The journals of a cut: each session's records are written behind the valid part of its journal, and synced.
+
+One session's trouble holds up no other: whose journal the disk refuses again and again gets a new file for what comes,
+and the one that is refused is left as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .catalog import CatalogRow
+from .journal_writer import JournalWriter
+from .names import journal_path
+from .reserve import is_full
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Iterator
+
+    from .catalog import Catalog
+    from .catalog_files import FileRow
+    from .errors import PersistenceError
+    from .session_log import Extent, SessionLog
+    from .storage import Disk
+
+PIECE_RECORDS: Final = 512
+
+
+class Grown(NamedTuple):
+    """A session whose journal grew: its new valid part, and what the catalog is to know of it."""
+
+    log: SessionLog
+    extent: Extent
+    row: CatalogRow
+    sealed: list[FileRow]
+    broken: PersistenceError | OSError | None
+    """Why its newest file was not written to."""
+
+
+Places = list[tuple[int, "array[int]"]]
+"""Index of a segment among those that are cut, and where in it a session's records lie."""
+Spans = dict["SessionLog", Places]
+
+
+class CutJournals:
+    """Writes journals for cuts. Methods block."""
+
+    def __init__(self, disk: Disk, catalog: Catalog, folder: str, file_bytes: int) -> None:
+        """`folder`: of all journals. `file_bytes`: size at which a journal file is sealed."""
+        self._disk = disk
+        self._catalog = catalog
+        self._folder = folder
+        self._file_bytes = file_bytes
+        self.refused: dict[SessionLog, int] = {}
+        """Sessions whose journals the disk refused to the last cuts, and to how many."""
+
+    def write_group(
+        self, work: list[tuple[SessionLog, Places]], contents: list[bytes], folders: set[str], errors: list[OSError]
+    ) -> list[Grown]:
+        """Write all journals of a group and sync them afterwards: the file system then does much of it together."""
+        writers: list[tuple[SessionLog, JournalWriter]] = []
+        grown: list[Grown] = []
+        try:
+            for log, places in work:
+                with self._refusing(log, errors):
+                    if log in self.refused:
+                        grown.append(self._write_past(log, places, contents, folders))
+                        continue
+                    writer = self._writer(log, folders)
+                    writers.append((log, writer))
+                    grown.append(_append(writer, log, places, contents))
+            for log, writer in writers:
+                with self._refusing(log, errors):
+                    writer.sync()
+        finally:
+            for _, writer in writers:
+                writer.close()
+        return grown
+
+    @contextlib.contextmanager
+    def _refusing(self, log: SessionLog, errors: list[OSError]) -> Iterator[None]:
+        """What the disk refuses of one journal says nothing of the others; a full disk does."""
+        try:
+            yield
+        except OSError as error:
+            if is_full(error):
+                raise
+            number = 1 if log.extent is None else log.extent.number
+            error.filename = error.filename or f"{self._folder}/{journal_path(log.session, number)}"
+            self.refused[log] = self.refused.get(log, 0) + 1
+            errors.append(error)
+
+    def _write_past(self, log: SessionLog, places: Places, contents: list[bytes], folders: set[str]) -> Grown:
+        """Write a journal that was refused before; if it is again, into a new file: no session holds up the cut."""
+        try:
+            return self._write_alone(self._writer(log, folders), log, places, contents)
+        except OSError as error:
+            if is_full(error):
+                raise
+            writer = self._writer(log, folders, (error, self.refused[log]))
+            return self._write_alone(writer, log, places, contents)
+
+    @staticmethod
+    def _write_alone(writer: JournalWriter, log: SessionLog, places: Places, contents: list[bytes]) -> Grown:
+        try:
+            grown = _append(writer, log, places, contents)
+            writer.sync()
+        finally:
+            writer.close()
+        return grown
+
+    def _writer(self, log: SessionLog, folders: set[str], left: tuple[OSError, int] | None = None) -> JournalWriter:
+        return JournalWriter(
+            self._disk,
+            self._folder,
+            log,
+            file_bytes=self._file_bytes,
+            folders=folders,
+            sealed_seq=self._sealed_seq,
+            left=left,
+        )
+
+    def _sealed_seq(self, log: SessionLog) -> int:
+        """The newest record of a session that is in a sealed file, or was."""
+        newest = self._catalog.files.newest(log.session, log.birth)
+        return max(0 if newest is None else newest.last_seq, self._catalog.files.base(log.session, log.birth).seq)
+
+
+def _append(writer: JournalWriter, log: SessionLog, places: Places, contents: list[bytes]) -> Grown:
+    """Write a session's records in pieces, each with few system calls, at which other threads may go on."""
+    for index, spans in places:
+        data = contents[index]
+        for first in range(0, len(spans), 2 * PIECE_RECORDS):
+            piece = spans[first : first + 2 * PIECE_RECORDS]
+            writer.write([data[piece[i] : piece[i + 1]] for i in range(0, len(piece), 2)])
+    if writer.extent is None:
+        raise RuntimeError(f"session {log.session!r} has no records to cut")
+    return Grown(log, writer.extent, _row(log, writer.extent), writer.sealed, writer.broken)
+
+
+def _row(log: SessionLog, extent: Extent) -> CatalogRow:
+    return CatalogRow(
+        log.session, log.birth, log.created_us, extent.number, extent.size_bytes, extent.seq, extent.sum, extent.crc
+    )
