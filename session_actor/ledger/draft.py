@@ -136,6 +136,8 @@ class Draft:
 
 def _paired(pieces: list[Piece], notes: Notes, *, paused: bool) -> list[Piece]:
     """Without the provider's own calls that have no result, and such results without their call before them."""
+    if all(piece.opens is None and piece.closes is None for piece in pieces):
+        return pieces
     opened, waiting, left_out = set[str](), dict[str, int](), set[int]()
     for place, piece in enumerate(pieces):
         if piece.opens is not None:

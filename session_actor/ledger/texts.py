@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,7 @@ ONLY_MEDIA: Final = "[What it returned follows below.]"
 INTERRUPTED: Final = "The tool call was interrupted: no result."
 HELD: Final = "Waiting for human approval"
 
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _PATH_CHARACTERS: Final = 200
 _SHOWN_CHARACTERS: Final = 80
 
@@ -99,7 +101,7 @@ def fenced(kind: str, text: str) -> str:
 
 def one_line(text: str, limit: int) -> str:
     """The text without line breaks and other control characters, its middle left out when it is long."""
-    line = "".join(character if character.isprintable() else " " for character in text)
+    line = _CONTROLS.sub(" ", text)
     if len(line) <= limit:
         return line
     head = (limit - 1) * 2 // 3

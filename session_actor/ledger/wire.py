@@ -74,10 +74,10 @@ def object_text(arguments: str) -> str | None:
     that is not finite, it counts as none.
     """
     try:
-        value = json.loads(arguments, parse_constant=_refuse, parse_float=_finite)
+        value: Any = _DECODER.decode(arguments)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or _is_deep(arguments, cast("Any", value)):
+    if type(value) is not dict or _is_deep(arguments, cast("Any", value)):
         return None
     if "\\u" not in arguments and clean(arguments) is arguments:
         return arguments
@@ -95,6 +95,9 @@ def _finite(number: str) -> float:
     if value - value != 0:
         raise ValueError("not finite")
     return value
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 def _is_deep(text: str, value: Any) -> bool:
