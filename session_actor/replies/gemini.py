@@ -82,7 +82,7 @@ def _block(part: Fields, model: str | None) -> Block | None:
             return Thinking(text, signature)
         return Text(text, signature) if text or signature else None
     native = _native(part, signature)
-    if native.keys() > {"thought_signature"}:
+    if native.keys() - {"thought_signature"}:
         return Native("gemini", model, checked(content.free, native, part.where))
     return None if signature is None else Text("", signature)
 

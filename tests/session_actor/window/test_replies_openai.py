@@ -1,0 +1,307 @@
+"""Replies of openai, of both APIs: what the SDK gives, whole, streamed or cut off, becomes one turn."""
+
+from __future__ import annotations
+
+import pytest
+from openai.types.chat import ChatCompletion
+from openai.types.responses import Response
+from pydantic import BaseModel
+
+from session_actor import Native, Text, Thinking, ToolCall, turn_of
+from session_actor.errors import InvalidArgument
+
+from .reply_streams import Streams
+
+ARGUMENTS = '{"path":  "/ü"}'  # as the model wrote it, spaces and all
+CHAT_USAGE = {
+    "prompt_tokens": 120,
+    "completion_tokens": 50,
+    "total_tokens": 170,
+    "prompt_tokens_details": {"cached_tokens": 100, "audio_tokens": 0, "cache_write_tokens": 7},
+    "completion_tokens_details": {"reasoning_tokens": 30},
+}
+MESSAGE = {
+    "role": "assistant",
+    "content": "Two things",
+    "refusal": None,
+    "tool_calls": [
+        {"id": "call_1", "type": "function", "function": {"name": "ls", "arguments": ARGUMENTS}},
+        {"id": "call_2", "type": "function", "function": {"name": "ls", "arguments": '{"pa'}},
+        {"id": "call_3", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}},
+    ],
+}
+CHAT = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "gpt-5.1",
+    "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "tool_calls", "logprobs": None}],
+    "usage": CHAT_USAGE,
+}
+
+REASONING = {
+    "id": "rs_1",
+    "type": "reasoning",
+    "summary": [{"type": "summary_text", "text": "Hm"}],
+    "encrypted_content": "RW5jcnlwdGVk",
+}
+SEARCH = {
+    "id": "ws_1",
+    "type": "web_search_call",
+    "status": "completed",
+    "action": {"type": "search", "query": "rain"},
+}
+RESPONSE_USAGE = {
+    "input_tokens": 120,
+    "input_tokens_details": {"cached_tokens": 100, "cache_write_tokens": 7},
+    "output_tokens": 50,
+    "output_tokens_details": {"reasoning_tokens": 30},
+    "total_tokens": 170,
+}
+ITEMS = [
+    REASONING,
+    SEARCH,
+    {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": [
+            {"type": "output_text", "text": "Two ", "annotations": []},
+            {"type": "output_text", "text": "", "annotations": []},
+            {"type": "refusal", "refusal": "No."},
+        ],
+    },
+    {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": "ls", "arguments": ARGUMENTS, "status": "completed"},
+    {"id": "fc_2", "type": "function_call", "call_id": "call_2", "name": "ls", "arguments": "{}", "status": "completed"},
+    {"id": "ct_1", "type": "custom_tool_call", "call_id": "call_3", "name": "sql", "input": "SELECT 1"},
+]  # fmt: skip
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1.0,
+    "model": "gpt-5.1",
+    "status": "completed",
+    "error": None,
+    "incomplete_details": None,
+    "instructions": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "temperature": 1.0,
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": 1.0,
+    "output": ITEMS,
+    "usage": RESPONSE_USAGE,
+}
+
+
+@pytest.fixture(scope="module")
+def streams():
+    with Streams() as running:
+        yield running
+
+
+def said(**fields):
+    """A chat completion whose message has these fields."""
+    return {**CHAT, "choices": [{**CHAT["choices"][0], "message": {"role": "assistant", **fields}}]}
+
+
+@pytest.mark.parametrize("make", [dict, ChatCompletion.model_validate, lambda reply: ChatCompletion.construct(**reply)])
+def test_a_chat_completion_is_a_turn_with_its_calls_as_the_model_wrote_them(make):
+    turn = turn_of(make(CHAT))
+
+    assert (turn.dialect, turn.model, turn.stop_reason) == ("openai_chat", "gpt-5.1", "tool_calls")
+    assert turn.blocks == (
+        Text("Two things"),
+        ToolCall("call_1", "ls", ARGUMENTS),
+        ToolCall("call_2", "ls", '{"pa'),
+        ToolCall("call_3", "sql", "SELECT 1"),
+    )
+
+
+@pytest.mark.parametrize("reply", [CHAT, RESPONSE], ids=["chat", "responses"])
+def test_what_came_from_the_cache_is_part_of_the_input_already(reply):
+    usage = turn_of(reply).usage
+
+    assert (usage.input_tokens, usage.output_tokens) == (120, 50)
+    assert (usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens) == (100, 7, 30)
+    assert usage.raw_value == reply["usage"]
+
+
+@pytest.mark.parametrize(
+    ("message", "blocks"),
+    [
+        ({"content": None, "refusal": "No."}, (Text("No."),)),
+        ({"content": ""}, ()),
+        ({"content": "a", "reasoning_content": "Hm"}, (Thinking("Hm"), Text("a"))),
+        ({"content": "a", "reasoning": "Hm"}, (Thinking("Hm"), Text("a"))),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, (Text("a"), Text("b"))),
+        ({"content": None, "audio": {"id": "a", "data": "eA==", "transcript": "spoken"}}, (Text("spoken"),)),
+        ({"content": None, "function_call": {"name": "ls", "arguments": "{}"}}, (ToolCall("", "ls", "{}"),)),
+        ({"tool_calls": [{"id": None, "function": {"name": "t", "arguments": None}}]}, (ToolCall("", "t", ""),)),
+        ({"tool_calls": [{"id": "a", "function": {"name": "t", "arguments": {"b": 1}}}]}, (ToolCall("a", "t", '{"b":1}'),)),
+    ],
+)  # fmt: skip
+def test_a_message_of_any_form_says_what_it_says(message, blocks):
+    assert turn_of(said(**message)).blocks == blocks
+
+
+def test_a_server_that_says_less_is_understood():
+    turn = turn_of({"choices": [{"message": {"role": "assistant", "content": "hi"}}]})
+
+    assert turn.blocks == (Text("hi"),)
+    assert (turn.usage, turn.model, turn.stop_reason) == (None, None, None)
+
+
+def test_a_cache_that_is_reported_in_another_place_counts():
+    usage = {"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 5}
+
+    assert turn_of({**CHAT, "usage": usage}).usage.cache_read_tokens == 4
+
+
+class Answer(BaseModel):
+    """What a caller wants answers parsed into."""
+
+    city: str
+
+
+def chunks(*deltas, finish="tool_calls"):
+    made = [
+        {
+            "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-5.1",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": None}],
+        }
+        for delta in deltas
+    ]  # fmt: skip
+    if finish:
+        made.append({**made[0], "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    return made
+
+
+DELTAS = [
+    {"role": "assistant", "content": "Two "},
+    {"content": "things"},
+    {
+        "tool_calls": [
+            {"index": 0, "id": "call_1", "type": "function", "function": {"name": "ls", "arguments": '{"a":'}}
+        ]
+    },
+    {"tool_calls": [{"index": 0, "function": {"arguments": " 1}"}}]},
+    {"tool_calls": [{"index": 1, "id": "call_2", "type": "function", "function": {"name": "ls", "arguments": '{"b'}}]},
+]
+
+
+def test_a_stream_of_chat_is_a_whole_reply(streams):
+    turn = turn_of(streams.chat(chunks(*DELTAS)))
+
+    assert turn.blocks == (Text("Two things"), ToolCall("call_1", "ls", '{"a": 1}'), ToolCall("call_2", "ls", '{"b'))
+    assert turn.stop_reason == "tool_calls"
+
+
+@pytest.mark.parametrize("cut", range(1, len(DELTAS) + 1))
+def test_a_stream_of_chat_that_breaks_off_is_what_came(streams, cut):
+    turn = turn_of(streams.chat(chunks(*DELTAS[:cut], finish=None), breaks=True))
+
+    assert turn.stop_reason is None
+    assert turn.text == ("Two " if cut == 1 else "Two things")
+    written = [block.arguments for block in turn.blocks if type(block) is ToolCall]
+    assert written == [[], [], ['{"a":'], ['{"a": 1}'], ['{"a": 1}', '{"b']][cut - 1]
+
+
+def test_what_the_sdk_parsed_for_a_caller_is_left_aside():
+    from openai.types.chat import ParsedChatCompletion
+
+    parsed = ParsedChatCompletion[Answer].construct(**said(content='{"city":"Ulm"}', parsed=Answer(city="Ulm")))
+
+    assert turn_of(parsed).blocks == (Text('{"city":"Ulm"}'),)
+
+
+@pytest.mark.parametrize("make", [dict, Response.model_validate, lambda reply: Response.construct(**reply)])
+def test_a_response_is_a_turn_with_its_items_verbatim(make):
+    turn = turn_of(make(RESPONSE))
+
+    assert (turn.dialect, turn.model, turn.stop_reason) == ("openai_responses", "gpt-5.1", "completed")
+    reasoning, search, *rest = turn.blocks
+    for native, given in ((reasoning, REASONING), (search, SEARCH)):
+        assert type(native) is Native
+        assert (native.dialect, native.model, native.value) == ("openai_responses", "gpt-5.1", given)
+    assert rest == [
+        Text("Two "),
+        Text("No."),
+        ToolCall("call_1", "ls", ARGUMENTS),
+        ToolCall("call_2", "ls", "{}"),
+        ToolCall("call_3", "sql", "SELECT 1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "max_output_tokens"),
+        ({"status": "incomplete"}, "incomplete"),
+        ({"status": "failed"}, "failed"),
+        ({"status": "cancelled"}, "cancelled"),
+        ({"status": "in_progress"}, None),
+        ({"status": "queued"}, None),
+    ],
+)
+def test_why_a_response_stopped_is_its_status_or_what_made_it_incomplete(fields, reason):
+    assert turn_of({**RESPONSE, **fields}).stop_reason == reason
+
+
+def test_a_call_that_a_response_did_not_finish_is_kept_as_far_as_it_came():
+    item = {"type": "function_call", "call_id": "call_1", "name": "ls", "arguments": '{"pa', "status": "in_progress"}
+    turn = turn_of({**RESPONSE, "status": "in_progress", "output": [item], "usage": None})
+
+    assert turn.blocks == (ToolCall("call_1", "ls", '{"pa'),)
+
+
+def test_a_stream_of_a_response_is_a_whole_reply(streams):
+    started = {**RESPONSE, "status": "in_progress", "output": [], "usage": None}
+    events = [
+        {"type": "response.created", "response": started, "sequence_number": 0},
+        {"type": "response.completed", "response": RESPONSE, "sequence_number": 1},
+    ]
+
+    turn, given = turn_of(streams.response(events)), turn_of(RESPONSE)
+
+    assert [getattr(block, "value", block) for block in turn.blocks] == [
+        getattr(block, "value", block) for block in given.blocks
+    ]
+    assert (turn.usage.raw_value, turn.stop_reason) == (given.usage.raw_value, given.stop_reason)
+
+
+@pytest.mark.parametrize(
+    ("where", "reply"),
+    [
+        ("reply.choices", {**CHAT, "choices": []}),
+        ("reply.choices", {**CHAT, "choices": [CHAT["choices"][0]] * 2}),
+        ("reply.choices", {**CHAT, "choices": "x"}),
+        ("reply.choices[0].message", {**CHAT, "choices": [{"delta": {}}]}),
+        ("reply.choices[0].message", {**CHAT, "choices": [{"message": 7}]}),
+        ("reply.choices[0].message.content", said(content=7)),
+        ("reply.choices[0].message.content[0].text", said(content=[{"text": 7}])),
+        ("reply.choices[0].message.tool_calls", said(tool_calls={})),
+        ("reply.choices[0].message.tool_calls[0].function", said(tool_calls=[{"id": "a"}])),
+        ("reply.choices[0].message.tool_calls[0].function.name", said(tool_calls=[{"id": "a", "function": {}}])),
+        (
+            "reply.choices[0].message.tool_calls[0].function.arguments",
+            said(tool_calls=[{"id": "a", "function": {"name": "t", "arguments": 7}}]),
+        ),
+        ("reply.choices[0].finish_reason", {**CHAT, "choices": [{"message": MESSAGE, "finish_reason": 7}]}),
+        ("reply.usage.prompt_tokens", {**CHAT, "usage": {"prompt_tokens": True}}),
+        ("reply.usage.prompt_tokens_details", {**CHAT, "usage": {"prompt_tokens_details": []}}),
+        ("reply", {"object": "chat.completion.chunk", "choices": [{"delta": {}}]}),
+        ("reply.output", {**RESPONSE, "output": {}}),
+        ("reply.output[0].type", {**RESPONSE, "output": [{}]}),
+        ("reply.output[0].call_id", {**RESPONSE, "output": [{"type": "function_call", "name": "x"}]}),
+        ("reply.output[0].content[0].type", {**RESPONSE, "output": [{"type": "message", "content": [{"type": "x"}]}]}),
+        ("reply.status", {**RESPONSE, "status": 7}),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_place(where, reply):
+    with pytest.raises(InvalidArgument) as caught:
+        turn_of(reply)
+
+    assert caught.value.what == where
