@@ -11,7 +11,7 @@ from session_actor.requests.texts import clean
 from . import notes as words
 from .media import said_media
 from .natives import known_of
-from .wire import object_text
+from .wire import is_clean, object_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -162,15 +162,15 @@ class _Reader:
     def _thinking(self, block: Thinking) -> Piece | None:
         """Anthropic and Gemini want it signed; what speaks Chat Completions does not sign, Responses has natives."""
         target = self.target
-        signed = block.signature is not None or (target.dialect == "openai_chat" and not broke_off(self.turn))
+        signed = bool(block.signature) or (target.dialect == "openai_chat" and not broke_off(self.turn))
         is_own = self.turn.dialect == target.dialect != "openai_responses"
-        if is_own and signed and self._may_think(self.turn.model) and clean(block.text) is block.text:
+        if is_own and signed and self._may_think(self.turn.model) and is_clean(block.text, block.signature):
             return Piece(block, self.frame, reasoning=True)
         self.notes.omit(words.THINKING, self.frame)
         return None
 
     def _native(self, block: Native) -> Piece | None:
-        known = known_of(block, said=True)
+        known = known_of(block, "assistant")
         is_own = block.dialect == self.target.dialect and known.sendable
         if is_own and (not known.reasoning or self._may_think(block.model or self.turn.model)):
             if self.ids.claim(known.item):
@@ -187,7 +187,7 @@ class _Reader:
         return not self.stale and is_same_model(model, self.target.model)
 
     def _signature(self, signature: str | None) -> str | None:
-        if signature is None:
+        if not signature:
             return None
         if self.turn.dialect == self.target.dialect == "gemini" and self._may_think(self.turn.model):
             return signature

@@ -63,6 +63,7 @@ class Fold:
         if view.trimmed:
             self._draft.user.append(Text(texts.trim_note(view.artifacts)))
             self._draft.notes.add(words.TRIM_NOTE)
+            self._draft.notes.omit(words.TRIMMED, view.cut)
 
     def add(self, frame: Frame) -> None:
         """Take the next frame of the path, root first. A frame that the view does not show is passed over."""

@@ -9,6 +9,7 @@ from session_actor.requests.media import as_text, carries, is_text, unpacked
 
 from . import notes as words
 from .texts import not_seen
+from .wire import is_clean
 
 if TYPE_CHECKING:
     from session_actor.blocks import Document
@@ -25,7 +26,7 @@ def shown_media(block: Image | Document, target: Target, frame: int | None, note
     is_image = isinstance(block, Image)
     if not (target.sees_images if is_image else target.sees_documents):
         return _left_out(is_image, frame, notes, f"this model takes no {'images' if is_image else 'documents'}")
-    if not carries(target.dialect, block):
+    if not carries(target.dialect, block) or not is_clean(block.url, block.file_id, block.media_type):
         return _left_out(is_image, frame, notes, "this API does not take it in this form")
     return block
 

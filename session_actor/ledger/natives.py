@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -40,16 +40,26 @@ _WANT_AN_ANSWER: Final = frozenset(
 _GEMINI_CALLS: Final = frozenset({"function_call", "functionCall", "function_response", "functionResponse"})
 _CHAT_OURS: Final = frozenset({"role", "content", "tool_calls", "function_call", "type", "text"})
 
-_OF_USER: Final[dict[str, frozenset[str]]] = {
-    "anthropic": frozenset({"container_upload", "document", "image", "search_result", "text"}),
-    "openai_chat": frozenset({"file", "image_url", "input_audio", "text"}),
-    "openai_responses": frozenset({"input_file", "input_image", "input_text"}),
-    "gemini": frozenset({"inline_data", "inlineData", "file_data", "fileData"}),
+_TAKEN: Final[dict[str, dict[str, frozenset[str]]]] = {
+    "user": {
+        "anthropic": frozenset({"container_upload", "document", "image", "search_result", "text"}),
+        "openai_chat": frozenset({"file", "image_url", "input_audio", "text"}),
+        "openai_responses": frozenset({"input_file", "input_image", "input_text"}),
+        "gemini": frozenset({"inline_data", "inlineData", "file_data", "fileData"}),
+    },
+    "result": {
+        "anthropic": frozenset({"document", "image", "search_result", "text", "tool_reference"}),
+        "openai_responses": frozenset({"input_file", "input_image", "input_text"}),
+    },
 }
-"""What each dialect takes in a user's message: types of blocks; for Gemini the key that a part must have."""
+"""What each dialect takes in a user's message and in a result: types of blocks; for Gemini the key of a part."""
 
 _UNSENDABLE: Final = re.compile(rb'"\$(?:esc|float|int|blob)[":]')
 """In a stored value: what JSON in UTF-8 cannot carry. Bytes are for Gemini only."""
+
+
+Place: TypeAlias = Literal["assistant", "user", "result"]
+"""Where a block stands."""
 
 
 class Known(NamedTuple):
@@ -68,8 +78,8 @@ class Known(NamedTuple):
     """The id of the item that it is, in Responses, where no two may share one; `""`: none."""
 
 
-def known_of(native: Native, *, said: bool) -> Known:
-    """Look into the block. `said`: it stands in an assistant turn; else in the user's, or in a result."""
+def known_of(native: Native, place: Place) -> Known:
+    """Look into the block, which stands in such a place."""
     value = native.value
     if type(value) is not dict:
         return Known()
@@ -83,7 +93,11 @@ def known_of(native: Native, *, said: bool) -> Known:
     plain = text if type(text) is str and not reasoning else None
     if plain is not None and not plain.strip():
         return Known()
-    sendable = _is_storable(native) and (_goes_back if said else _goes_in)(native.dialect, fields, kind)
+    sendable = _is_storable(native) and (
+        _goes_back(native.dialect, fields, kind)
+        if place == "assistant"
+        else _goes_in(native.dialect, fields, kind, _TAKEN[place])
+    )
     if kind.endswith("tool_use"):
         return Known(plain, reasoning, sendable, opens=_id(fields.get("id")))
     if kind.endswith("_tool_result"):
@@ -113,7 +127,7 @@ def _goes_back(dialect: str, fields: dict[str, Any], kind: str) -> bool:
     return bool(kind) and kind not in _WANT_AN_ANSWER
 
 
-def _goes_in(dialect: str, fields: dict[str, Any], kind: str) -> bool:
-    """Whether the dialect takes it in a user's message."""
-    taken = _OF_USER.get(dialect, frozenset())
-    return not taken.isdisjoint(fields) if dialect == "gemini" else kind in taken
+def _goes_in(dialect: str, fields: dict[str, Any], kind: str, taken: dict[str, frozenset[str]]) -> bool:
+    """Whether the dialect takes it in the user's message, or in a result."""
+    kinds = taken.get(dialect, frozenset())
+    return not kinds.isdisjoint(fields) if dialect == "gemini" else kind in kinds

@@ -44,7 +44,7 @@ OMITTED: Final[dict[str, str]] = {
     LONG: "the middle of a long tool result; a note stands in its place",
     STUB: "an old tool result; one line stands in its place",
     SURROGATES: "halves of characters that no UTF-8 can carry; U+FFFD stands in their place",
-    TRIMMED: "everything before the frame: the conversation is longer than the window",
+    TRIMMED: "what stands before the frame, but for what is kept: the conversation is longer than the window",
     EPHEMERAL: "the ephemeral part: nothing may follow a turn that the provider paused",
 }
 """The words of `Request.omitted`, and what each of them says."""

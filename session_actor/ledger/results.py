@@ -59,8 +59,8 @@ def _block(block: ResultBlock, frame: int, target: Target, notes: Notes) -> Text
             notes.omit(words.SURROGATES, frame)
         return Text(text) if text.strip() else None
     if type(block) is Native:
-        known = known_of(block, said=False)
-        if block.dialect == target.dialect and known.sendable and target.dialect in {"anthropic", "openai_responses"}:
+        known = known_of(block, "result")
+        if block.dialect == target.dialect and known.sendable:
             return block
         if known.text is not None:
             return Text(clean(known.text))

@@ -28,7 +28,7 @@ _SHOWN_CHARACTERS: Final = 80
 
 def held(reason: str) -> str:
     """What a held call shows in place of its result."""
-    return f"{HELD}." if reason == "approval" else f"{HELD} ({one_line(reason, _SHOWN_CHARACTERS)})."
+    return HELD if reason == "approval" else f"{HELD} ({one_line(reason, _SHOWN_CHARACTERS)})"
 
 
 def call_name(name: str, call_id: str) -> str:

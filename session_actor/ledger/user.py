@@ -64,7 +64,7 @@ def _reference(block: Reference, frame: int | None, notes: Notes) -> Text | None
 
 
 def _native(block: Native, frame: int | None, target: Target, notes: Notes) -> UserBlock | None:
-    known = known_of(block, said=False)
+    known = known_of(block, "user")
     if block.dialect == target.dialect and known.sendable and not known.reasoning:
         return block
     if known.text is not None:

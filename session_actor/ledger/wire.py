@@ -86,6 +86,11 @@ def object_text(arguments: str) -> str | None:
     return arguments if sendable is written else sendable
 
 
+def is_clean(*given: str | None) -> bool:
+    """Whether UTF-8 can carry all of these texts."""
+    return all(text is None or clean(text) is text for text in given)
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 

@@ -58,7 +58,7 @@ def test_a_held_call_says_that_it_waits_and_is_no_error(dialect):
     talk = asked(call("c1"))
     talk.hold("c1")
     (result,) = results(talk, dialect)
-    assert (result.blocks, result.is_error, result.why) == ((Text("Waiting for human approval."),), False, "held")
+    assert (result.blocks, result.is_error, result.why) == ((Text("Waiting for human approval"),), False, "held")
     assert words(talk.chunks(dialect), "added") == ["held"]
 
 
@@ -66,7 +66,7 @@ def test_another_reason_of_a_hold_is_shown_on_one_line():
     talk = asked(call("c1"))
     talk.hold("c1", "quota\nof today")
     (result,) = results(talk)
-    assert result.blocks == (Text("Waiting for human approval (quota of today)."),)
+    assert result.blocks == (Text("Waiting for human approval (quota of today)"),)
 
 
 @every_dialect

@@ -162,6 +162,7 @@ def test_an_image_in_a_data_url_is_its_bytes(dialect):
         Image(data=b"x", media_type="image/tiff"),
         Image(url="file:///etc/passwd"),
         Image(url="data:image/png;base64,?"),
+        Image(url="https://example.org/\ud83c.png"),
         Document(data=b"x", media_type="application/zip"),
     ],
 )
@@ -207,10 +208,15 @@ def test_a_reply_that_names_the_dated_version_is_of_the_same_model(replied, is_s
 
 def test_unsigned_thinking_is_never_sent_to_who_wants_it_signed():
     for dialect in ("anthropic", "gemini", "openai_responses"):
-        assert reply(dialect, Thinking("hm"), Text("b")).entries(dialect)[1].blocks == (Text("b"),)
+        assert reply(dialect, Thinking("hm", ""), Thinking("hm"), Text("b")).entries(dialect)[1].blocks == (Text("b"),)
     assert len(reply("openai_chat", Thinking("hm"), Text("b")).entries("openai_chat")[1].blocks) == 2
     broken = reply("openai_chat", Thinking("hm"), Text("b"), stop_reason="aborted")
     assert broken.entries("openai_chat")[1].blocks == (Text("b"),)
+
+
+def test_thinking_that_utf_8_cannot_carry_is_left_out_since_it_must_not_be_changed():
+    talk = reply("anthropic", Thinking("hm\ud83c", "c2ln"), Thinking("hm", "\ud83c"), Text("b"))
+    assert talk.entries()[1].blocks == (Text("b"),)
 
 
 def test_thinking_at_the_end_leads_to_nothing_and_is_left_out():

@@ -12,6 +12,7 @@ from session_actor.ledger.entries import AssistantEntry, UserEntry
 from session_actor.ledger.long import shortened
 from session_actor.ledger.texts import one_line
 from session_actor.ledger.view import View, stale_below
+from session_actor.requests.request import Note
 from session_actor.tokens.estimate import estimate_tokens
 
 from .ledger_talk import DIALECTS, MODELS, PNG, Talk, call, said, text_of, words
@@ -41,6 +42,7 @@ def test_below_the_cut_only_what_is_kept_is_shown_behind_a_note(dialect):
     assert text_of(chunks[1].entries[0]) == "step 2"
     assert len(chunks) == 3
     assert words(chunks, "added") == ["trim_note"]
+    assert chunks[0].omitted == (Note("trimmed", 6),)
 
 
 @every_dialect
