@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from .safe_log import LOGGER
 
 LOG_AGAIN_S: Final = 60.0
 """What happens again and again, with the same error at the same path or session, is logged once in so long."""
@@ -55,12 +57,5 @@ class Events:
         if text == last_text and now_s - last_s < LOG_AGAIN_S:
             return
         self._logged[name] = text, now_s
-        log = logger().info if name in _GOOD else logger().warning
+        log = LOGGER.info if name in _GOOD else LOGGER.warning
         log(f"store.{name}", store=self._root, **values)
-
-
-def logger() -> Any:
-    """Return structlog's logger, imported when first used and never configured: what goes in is no content."""
-    import structlog
-
-    return structlog.get_logger("session_actor.persistence")

@@ -105,6 +105,6 @@ def tell(callback: Reached, error: BaseException | None) -> None:
     try:
         callback(error)
     except Exception as raised:  # noqa: BLE001  one waiter's mistake is not the writer's
-        from .events import logger
+        from .safe_log import LOGGER
 
-        logger().error("store.callback_raised", error=type(raised).__name__)
+        LOGGER.error("store.callback_raised", error=type(raised).__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -101,6 +102,7 @@ async def _load_inherited(table: Table, event: Pushed) -> None:
 def _warn(session: str, seq: int, error: Exception) -> None:
     import structlog
 
-    structlog.get_logger("session_actor").warning(
-        "snapshot_unusable", session=session, seq=seq, error=str(error), next_step="an older one is tried"
-    )
+    with contextlib.suppress(Exception):  # a log that cannot be written keeps no session from loading
+        structlog.get_logger("session_actor").warning(
+            "snapshot_unusable", session=session, seq=seq, error=str(error), next_step="an older one is tried"
+        )

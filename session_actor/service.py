@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -172,7 +173,8 @@ class SessionService:
                 raise
             import structlog
 
-            structlog.get_logger("session_actor").error("close_failed", error=str(ours))
+            with contextlib.suppress(Exception):  # the body's error is to be seen, whatever becomes of the log
+                structlog.get_logger("session_actor").error("close_failed", error=str(ours))
 
     def _why_closed(self) -> SessionActorError | None:
         lifetime = self._lifetime

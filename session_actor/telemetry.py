@@ -7,6 +7,7 @@ An event has a name, which is a tuple of words from the general to the particula
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
@@ -88,7 +89,8 @@ def _report(attachment: Attachment, error: Exception) -> None:
     import structlog
 
     metadata = {"prefix": attachment[0], "handler": _called(attachment[1]), "error": type(error).__name__}
-    structlog.get_logger("session_actor").warning("telemetry_handler_detached", **metadata)
+    with contextlib.suppress(Exception):  # nor must that of a log that cannot be written
+        structlog.get_logger("session_actor").warning("telemetry_handler_detached", **metadata)
     emit(DETACHED, {}, metadata)
 
 

@@ -138,3 +138,19 @@ async def test_health_tells_the_last_error_when_it_was_and_since_when_nothing_is
         assert after.degraded_since_us is None
         assert (after.last_error, after.last_error_at_us) == (during.last_error, during.last_error_at_us)
         assert (after.backlog_records, after.backlog_bytes) == (0, 0)
+
+
+async def test_a_log_that_cannot_be_written_keeps_nobody_from_anything(root):
+    def refuse(*_):
+        raise BrokenPipeError("nobody reads this any more")
+
+    disk, told = TroubledDisk(), Told()
+    structlog.configure(processors=[refuse])
+    try:
+        async with opened(FileStore(root, disk=disk, on_event=told)) as store:
+            (lease,) = await warm(store)
+            await fail_writes(store, disk, lease)
+            await store.flush("synced")
+    finally:
+        structlog.reset_defaults()
+    assert {"degraded", "healthy"} <= set(told.names())
