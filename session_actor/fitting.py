@@ -208,7 +208,7 @@ def _overflow(state: State, ask: Ask, fit: Fit) -> ContextOverflow:
         "tools": fit.fixed.tools,
         "format": fit.extra,
         "ephemeral": fit.lent,
-        "messages": least - sum(beside),
     }
+    parts["messages"] = least - sum(parts.values())
     part = max(parts, key=lambda name: parts[name])
     return ContextOverflow(part, parts[part], fit.allowance, ask.model)

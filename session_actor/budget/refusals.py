@@ -119,11 +119,11 @@ def _texts(value: object, depth: int) -> Iterator[str]:
         yield plain_str(value)[:_CHARACTERS]
     elif depth == 0:
         return
-    elif isinstance(value, bytes):
-        yield value[:_CHARACTERS].decode(errors="replace")
-    elif isinstance(value, BaseException):
+    elif is_a(value, bytes):
+        yield bytes(memoryview(cast("bytes", value)))[:_CHARACTERS].decode(errors="replace")
+    elif is_a(value, BaseException):
         for name in _ATTRIBUTES:
-            yield from _texts(_attribute(value, name), depth - 1)
+            yield from _texts(_attribute(cast("BaseException", value), name), depth - 1)
     elif is_a(value, dict):
         yield from _texts(list(cast("Mapping[Any, object]", value).values()), depth - 1)
     elif is_a(value, (list, tuple)):

@@ -1,0 +1,210 @@
+"""What follows from a request that a provider refused."""
+
+from __future__ import annotations
+
+import anthropic
+import httpx
+import openai
+import pytest
+from google.genai import errors
+
+from session_actor import InvalidArgument
+from session_actor.budget.refusals import TooLong, too_long
+from session_actor.commands import AddAssistant, AddResponse, AddUser, BuildRequest, RequestFailed
+from session_actor.frames import Turn, Usage
+
+from .asked import Asked, same
+
+ANTHROPIC = {
+    "type": "error",
+    "error": {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"},
+}
+OPENAI = {
+    "error": {
+        "message": "This model's maximum context length is 128000 tokens. However, your messages resulted in 130123 "
+        "tokens. Please reduce the length of the messages.",
+        "type": "invalid_request_error",
+        "param": "messages",
+        "code": "context_length_exceeded",
+    }
+}
+GEMINI = {
+    "error": {
+        "code": 400,
+        "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "status": "INVALID_ARGUMENT",
+    }
+}
+
+SAID = [
+    (ANTHROPIC, TooLong(210_000, 200_000)),
+    (OPENAI, TooLong(130_123, 128_000)),
+    (GEMINI, TooLong(1_200_000, 1_048_576, with_output=False)),
+    (
+        "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease input length or "
+        "`max_tokens` and try again",
+        TooLong(199_759, 200_000),
+    ),
+    (
+        "This model's maximum context length is 8192 tokens. However, you requested 10000 tokens (9000 in the messages, "
+        "500 in the functions, and 500 in the completion). Please reduce the length of the messages or completion.",
+        TooLong(9_500, 8_192),
+    ),
+    (
+        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 280001 tokens. Please "
+        "reduce the length of the messages.",
+        TooLong(280_001, 272_000, with_output=False),
+    ),
+    ("Your input exceeds the context window of this model. Please adjust your input and try again.", TooLong()),
+    ("Input is too long for requested model.", TooLong()),
+    (
+        "This model's maximum prompt length is 131072 but the request contains 150000 tokens.",
+        TooLong(150_000, 131_072, with_output=False),
+    ),
+    ("This endpoint's maximum context length is 163,840 tokens. However, you requested about 200,000 tokens (199,000 "
+     "of text input, 1,000 in the output).", TooLong(199_000, 163_840)),
+    (
+        "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+        TooLong(40_000, 32_768),
+    ),
+    ({"error": {"type": "request_too_large", "message": "Request exceeds the maximum size"}}, TooLong()),
+    ("overloaded_error: try again", None),
+    ("Rate limit reached: Limit 30000, Requested 33000 tokens per min", None),
+    ({"error": None}, None),
+    (None, None),
+    (5, None),
+    ("x" * 10_000_000, None),
+    ("prompt is too long: 99999999999999999999 tokens > 200000 maximum", TooLong(None, 200_000)),
+]  # fmt: skip
+
+
+class Refusal(Exception):
+    """As the SDKs raise them: the answer is an attribute."""
+
+    def __init__(self, message: str, body: object) -> None:
+        super().__init__(message)
+        self.body = body
+
+
+@pytest.mark.parametrize(("error", "found"), SAID)
+def test_what_a_provider_said_is_understood_as_text_dict_or_exception(error, found):
+    assert too_long(error) == found
+    assert too_long(Refusal("Error code: 400", error)) == found
+    if isinstance(error, str):
+        assert too_long({"error": {"message": error}}) == found
+        assert too_long(error.encode()) == found
+
+
+def test_the_sdk_s_own_exceptions_are_understood():
+    asked = httpx.Request("POST", "http://localhost/")
+    answer = httpx.Response(400, json=ANTHROPIC, request=asked)
+    assert too_long(anthropic.BadRequestError("Error code: 400", response=answer, body=ANTHROPIC)).tokens == 210_000
+    answer = httpx.Response(400, json=OPENAI, request=asked)
+    assert too_long(openai.BadRequestError("Error code: 400", response=answer, body=OPENAI["error"])).limit == 128_000
+    assert too_long(errors.ClientError(400, GEMINI)).tokens == 1_200_000
+
+
+class Hostile(Exception):
+    """Whatever is asked of it fails."""
+
+    def __getattribute__(self, name: str) -> object:
+        raise RuntimeError(name)
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def test_an_error_that_cannot_be_read_says_nothing():
+    assert too_long(Hostile()) is None
+    deep: list[object] = []
+    deep.append(deep)
+    assert too_long(deep) is None
+
+
+def talked(live: Asked) -> None:
+    for number in range(9):
+        live.do(AddUser(f"question {number} " + "why " * 900))
+        live.do(AddAssistant("thus " * 900))
+    live.do(AddUser("And?"))
+
+
+@pytest.mark.parametrize(
+    ("real", "failed"),
+    [
+        (None, {}),
+        (1.4, {}),
+        (1.6, {"limit": 32_000}),
+        (None, {"limit": 22_000}),
+        (None, {"limit": 12_000, "with_output": False}),
+        (1.8, {"limit": 20_000, "with_output": False}),
+    ],
+)
+def test_the_next_request_is_shorter_and_so_on_until_one_is_taken(live, dialect, real, failed):
+    talked(live)
+    request = live.ask(dialect)
+    cost = len(str(dict(request)))
+    for _ in range(1 if failed or real else 3):
+        counted = None if real is None else int(real * 17_000 * len(str(dict(request))) / cost)
+        assert live.do(RequestFailed(request.seq, tokens=counted, **failed)) is True
+        shorter = live.ask(dialect)
+        assert len(str(dict(shorter))) < len(str(dict(request)))
+        assert same(live.again(dialect), shorter)
+        request = shorter
+
+
+def test_a_request_that_failed_for_another_reason_changes_nothing(live, dialect):
+    talked(live)
+    request = live.ask(dialect)
+    assert live.do(RequestFailed(request.seq, too_long=False)) is False
+    assert same(live.ask(dialect), request)
+
+
+def test_a_real_count_that_comes_later_makes_up_for_a_refusal(live):
+    talked(live)
+    request = live.ask()
+    live.do(RequestFailed(request.seq))
+    dear = live.ask()
+    usage = Usage(input_tokens=dear.input_tokens // 2)
+    live.do(AddResponse(Turn("assistant", (), usage), dear.seq))
+    live.do(AddUser("And then?"))
+    assert live.ask().input_tokens < dear.input_tokens
+
+
+def test_a_request_of_nobody_is_refused(live):
+    talked(live)
+    live.refuses(InvalidArgument, RequestFailed(1))
+    live.refuses(InvalidArgument, RequestFailed(-1))
+    live.refuses(InvalidArgument, RequestFailed("x"))
+    live.refuses(InvalidArgument, RequestFailed(live.ask().seq, tokens=-5))
+
+
+def test_the_same_key_again_answers_the_same(live):
+    talked(live)
+    seq = live.ask().seq
+    assert live.do(RequestFailed(seq, key="k")) is True
+    before = live.state.seq
+    assert live.do(RequestFailed(seq, key="k")) is True
+    assert live.state.seq == before
+
+
+async def test_a_session_takes_the_exception_itself(session):
+    await session.configure(model="claude-sonnet-4-5")
+    for number in range(6):
+        await session.push(f"question {number} " + "why " * 15_000, "thus " * 15_000)
+    await session.add_user("And?")
+    request = await session.build_request("anthropic")
+    assert await session.request_failed(request, Refusal("Error code: 400", ANTHROPIC)) is True
+    assert len(str(await session.build_request("anthropic"))) < len(str(request))
+    assert await session.request_failed(request.seq, TimeoutError("slow")) is False
+    with pytest.raises(InvalidArgument):
+        await session.request_failed("x", "y")
+
+
+def test_nothing_of_the_error_is_recorded(live):
+    talked(live)
+    seq = live.ask().seq
+    live.do(RequestFailed(seq, tokens=24_000))
+    kind, data, _, _ = live.records[-1]
+    assert kind == "request_failed"
+    assert data == b'{"request":%d,"too_long":true,"tokens":24000}' % seq
+    assert live.do(BuildRequest("anthropic"))
