@@ -1,0 +1,121 @@
+"""Which frames of a path a summary takes the place of, and which of those stay shown beside it. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from session_actor.budget.trim import Unit
+    from session_actor.frames import Frame
+
+TAIL_TOKENS: Final = 20_000
+"""No more than this of what was said last stays as it is, beside what cannot be cut …"""
+
+TAIL_SHARE: Final = 4
+"""… and no more than a fourth of the window."""
+
+_ROUNDING: Final = 2
+"""A range ends where an exchange begins, if that keeps no more than half a tail in addition."""
+
+_SHORT: Final = 4
+"""The user turn of the exchange that goes on stays as it is, if it takes up no more than a fourth of a tail."""
+
+
+class Range(NamedTuple):
+    """What is covered, and what of it stays shown."""
+
+    covered_frame: int
+    """The last frame of the path that is covered."""
+    kept: tuple[int, ...]
+    """Frames up to it that stay shown as they are, ascending: no summary speaks for them."""
+    tokens: int
+    """What all that gives way takes up now; 0: it is not shown now."""
+
+
+def tail_tokens(window: int) -> int:
+    """How much of what was said last stays as it is, in a model's window [tokens]."""
+    return min(TAIL_TOKENS, window // TAIL_SHARE)
+
+
+def range_of(
+    frames: Sequence[Frame], units: Sequence[Unit], tail: int, pinned: Collection[int] = frozenset()
+) -> Range | None:
+    """The frames that a summary can take the place of; None: there are none.
+
+    They end where a step or an exchange ends, before all of the tail and before the oldest open or held call. The tail
+    begins with an exchange where one begins near, so that old exchanges go whole; inside a longer one its old steps go.
+
+    Args:
+        frames: the path above what is covered already, oldest first.
+        units: what is shown now, in the order of the path. Those without frames are passed over.
+        tail: how much stays as it is [tokens]; more only where a unit is longer, never less than the last unit.
+        pinned: ids of frames that stay shown, besides those that were pushed pinned.
+
+    Returns:
+        The range. Of `kept` are pinned frames with the rest of their steps, and the user turn of the exchange that the
+        range ends inside, if it is short.
+    """
+    units = [unit for unit in units if unit.frames]
+    border = _border(units, tail, _closed(units, frames))
+    if not border:
+        return None
+    first = units[border].frames[0]
+    place = bisect_left(frames, first, key=_id)
+    if not place:
+        return None
+    asked = _asked(units, border, tail // _SHORT)
+    kept = sorted(_pinned(frames[:place], units[:border], pinned).union(asked))
+    gone = (unit for unit in units[:border] if unit.frames[-1] not in kept)
+    return Range(frames[place - 1].id, tuple(kept), sum(unit.cost for unit in gone))
+
+
+def _id(frame: Frame) -> int:
+    return frame.id
+
+
+def _closed(units: Sequence[Unit], frames: Sequence[Frame]) -> int:
+    """How many units come before the oldest call that waits for a result, and before the last unit."""
+    calls = frames[-1].open_calls if frames else ()
+    first = min((call.ref.frame for call in calls), default=None)
+    most = max(0, len(units) - 1)
+    if first is None:
+        return most
+    return next((place for place in range(most) if units[place].frames[-1] >= first), most)
+
+
+def _border(units: Sequence[Unit], tail: int, most: int) -> int:
+    """The place of the first unit that stays, at most `most`; 0: all stay."""
+    border, spent = len(units), 0
+    while border and (spent + units[border - 1].cost <= tail or border == len(units)):
+        border -= 1
+        spent += units[border].cost
+    border = min(border, most)
+    if not border:
+        return 0
+    begin = next(place for place in range(border + 1) if units[place].exchange == units[border].exchange)
+    if sum(unit.cost for unit in units[begin:border]) <= tail // _ROUNDING:
+        return begin
+    return border
+
+
+def _asked(units: Sequence[Unit], border: int, most: int) -> tuple[int, ...]:
+    """The frames of the user turn that the first unit that stays belongs to, if they are below it and short."""
+    for unit in units[:border]:
+        if unit.exchange == units[border].exchange and unit.is_user and unit.cost <= most:
+            return unit.frames
+    return ()
+
+
+def _pinned(frames: Sequence[Frame], units: Sequence[Unit], pinned: Collection[int]) -> set[int]:
+    """The pinned frames, each with its whole unit or, when it is not shown now, with its step."""
+    found = {frame_id for unit in units if unit.pinned for frame_id in unit.frames}
+    wanted = {frame.id for frame in frames if frame.pinned}.union(pinned)
+    if not wanted:
+        return found
+    groups = [unit.frames for unit in units]
+    groups += [tuple(map(_id, step)) for _, step in groupby(frames, lambda frame: (frame.exchange, frame.step))]
+    return found.union(*(group for group in groups if not wanted.isdisjoint(group)))
