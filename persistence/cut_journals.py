@@ -16,7 +16,7 @@ from .reserve import is_full
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from .catalog import Catalog
     from .catalog_files import FileRow
@@ -79,7 +79,7 @@ class CutJournals:
         return grown
 
     @contextlib.contextmanager
-    def _refusing(self, log: SessionLog, errors: list[OSError]) -> Iterator[None]:
+    def _refusing(self, log: SessionLog, errors: list[OSError]) -> Generator[None]:
         """What the disk refuses of one journal says nothing of the others; a full disk does."""
         try:
             yield

@@ -7,7 +7,7 @@ import errno
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from .storage import Disk, DiskFile
 
@@ -20,7 +20,7 @@ class NotPlain(Exception):
 
 
 @contextlib.contextmanager
-def plain_only() -> Iterator[None]:
+def plain_only() -> Generator[None]:
     """Opening something in here raises `NotPlain` when it is no plain file. Other errors pass."""
     try:
         yield

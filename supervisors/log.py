@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 
 class SafeLogger:
     """Structlog's logger. A line that cannot be written, to a closed stdout for one, must not fail what it tells of."""
 
-    __slots__ = ("_name",)
+    __slots__ = ("_logger",)
 
-    def __init__(self, name: str) -> None:
-        """`name`: of the logger."""
-        self._name = name
+    def __init__(self, logger: Any) -> None:
+        """`logger`: structlog's."""
+        self._logger = logger
 
     def info(self, event: str, **values: object) -> None:
         """Log at that level."""
@@ -27,17 +28,12 @@ class SafeLogger:
         self._log("error", event, values)
 
     def _log(self, level: str, event: str, values: dict[str, object]) -> None:
-        import structlog
-
         with contextlib.suppress(Exception):
-            getattr(structlog.get_logger(self._name), level)(event, **values)
-
-
-_LOGGER = SafeLogger("session_actor.supervisors")
+            getattr(self._logger, level)(event, **values)
 
 
 def logger() -> SafeLogger:
-    """Return structlog's logger, imported now; what goes in are ids, types and places, never content."""
-    import structlog  # noqa: F401 - when the first supervisor starts, not when it has something to tell
+    """Return structlog's logger; what goes in are ids, types and places, never content."""
+    import structlog
 
-    return _LOGGER
+    return SafeLogger(structlog.get_logger("session_actor.supervisors"))
