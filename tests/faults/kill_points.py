@@ -37,6 +37,10 @@ CALLS = (
     "pwritev,pwritev2,ftruncate,truncate,fallocate,fsync,fdatasync,sync_file_range,chmod,fchmod,flock"
 )
 """Those after which something is different; to be killed at a read is to be killed at the next of these."""
+REPAIRS = {"repair": "prefix", "repair_readable": "readable"}
+"""Operations on a store that is damaged and not open, with what they salvage."""
+SALVAGES = {"salvage_at_load": "readable"}
+"""Operations on a store that is opened with a damaged session, and that way of recovery."""
 Act = Callable[[SessionService, Callable[[], None]], Awaitable[None]]
 
 
@@ -60,9 +64,12 @@ class InlineDisk(OsDisk):
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, *, threads: bool = False) -> AsyncIterator[SessionService]:
-    disk = OsDisk() if threads else InlineDisk()
-    store = FileStore(folder, segment_bytes=4_000, journal_bytes=3_000, sync_interval_s=1000, disk=disk)
+async def opened(folder: Path, operation: str = "") -> AsyncIterator[SessionService]:
+    disk = OsDisk() if operation.endswith("threads") else InlineDisk()
+    recovery = SALVAGES.get(operation, "strict")
+    store = FileStore(
+        folder, segment_bytes=4_000, journal_bytes=3_000, sync_interval_s=1000, disk=disk, recovery=recovery
+    )
     async with SessionService.open(store, durability="written", idle_timeout_s=None) as service:
         yield service
 
@@ -120,10 +127,19 @@ async def delete(service: SessionService, begin: Callable[[], None]) -> None:
     await service.delete("a")
 
 
+async def salvage_at_load(service: SessionService, begin: Callable[[], None]) -> None:
+    """What can be kept of the damaged session is copied, and takes its place."""
+    begin()
+    assert (await service.session("b")).recovery.gaps
+
+
 ACTS: dict[str, Act] = {
     act.__name__: act
-    for act in (push, push_synced, rotate_and_cut, rotate_and_cut_in_threads, close_with_snapshots, prune, delete)
-}
+    for act in (
+        push, push_synced, rotate_and_cut, rotate_and_cut_in_threads, close_with_snapshots, prune, delete,
+        salvage_at_load,
+    )
+}  # fmt: skip
 
 
 async def prepare(folder: Path) -> None:
@@ -137,16 +153,20 @@ async def prepare(folder: Path) -> None:
             await session.push("kept", "")
 
 
-def damage(folder: Path) -> None:
-    """Make work for a repair: lose the catalog, and tear a journal of session b."""
-    (folder / "catalog.db").unlink()
+def damage(folder: Path, operation: str) -> None:
+    """Tear a journal of session b; beside it lose the catalog, or the snapshots that would hide it."""
+    if operation in REPAIRS:
+        (folder / "catalog.db").unlink()
+    else:
+        for snapshot in (folder / "snapshots").glob("*/b-*"):
+            snapshot.unlink()
     journal = max((folder / "journals").glob("*/b-*"))
     data = journal.read_bytes()
     journal.write_bytes(data[: len(data) // 2] + b"#" + data[len(data) // 2 + 1 :])
 
 
-def mend(folder: Path) -> None:
-    repair(folder, write=True, salvage="prefix")
+def mend(folder: Path, operation: str) -> None:
+    repair(folder, write=True, salvage=REPAIRS[operation])
 
 
 # --- one kill ---------------------------------------------------------------------------------------------------------
@@ -185,7 +205,7 @@ def operate(folder: Path, operation: str, pipe: int) -> None:
     async def run() -> None:
         if operation == "create":
             stop()
-        async with opened(folder, threads=operation.endswith("threads")) as service:
+        async with opened(folder, operation) as service:
             if operation == "create":
                 await service.session("a", create=True)
             else:
@@ -193,9 +213,9 @@ def operate(folder: Path, operation: str, pipe: int) -> None:
             os.write(pipe, b"!")
             os._exit(0)
 
-    if operation == "repair":
+    if operation in REPAIRS:
         stop()
-        mend(folder)
+        mend(folder, operation)
         os.write(pipe, b"!")
         os._exit(0)
     asyncio.run(run())
@@ -220,9 +240,9 @@ async def texts(service: SessionService) -> dict[str, Any]:
     return {name: None if one is None else list(one[1]) for name, one in found.items()}
 
 
-async def look(folder: Path) -> Any:
+async def look(folder: Path, operation: str) -> Any:
     """Open the store, see what is in it, and work with it."""
-    async with opened(folder) as service:
+    async with opened(folder, operation if operation in SALVAGES else "") as service:
         found = await texts(service)
         for name in "ab":
             await (await service.session(name, create=True)).push("goes on", "", durability="synced")
@@ -260,17 +280,17 @@ def kill_everywhere(folder: Path, operation: str, every: int, first: int) -> dic
     folder.mkdir()
     if operation != "create":
         asyncio.run(prepare(template))
-    if operation == "repair":
-        damage(template)
+    if operation in {*REPAIRS, *SALVAGES}:
+        damage(template, operation)
     expected = Expected(*expect(template, place, operation))
     points, number, ended = 0, first, False
     while not ended:
         copy(template, place)
         killed, acknowledged = kill_at(place, operation, number)
         ended = not killed
-        if operation == "repair":
-            mend(place)
-        found = asyncio.run(look(place))
+        if operation in REPAIRS:
+            mend(place, operation)
+        found = asyncio.run(look(place, operation))
         expected.check(found, acknowledged=acknowledged)
         goes_on = {name: [*(one or []), "goes on"] for name, one in found.items()}
         assert asyncio.run(look_again(place)) == goes_on
@@ -290,7 +310,8 @@ def copy(template: Path, place: Path) -> None:
 def expect(template: Path, place: Path, operation: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """What is in the store before and after an undisturbed operation."""
     before: dict[str, Any] = {"a": None, "b": None}
-    if operation not in {"create", "repair"}:
+    damaged = operation in {*REPAIRS, *SALVAGES}
+    if operation != "create" and not damaged:
         copy(template, place)
         before = asyncio.run(look_again(place))
     copy(template, place)
@@ -300,7 +321,7 @@ def expect(template: Path, place: Path, operation: str) -> tuple[dict[str, Any],
     code, told = wait(pid, reader)
     assert (code, told) == (0, b"!")
     after = asyncio.run(look_again(place))
-    return (after if operation == "repair" else before), after
+    return (after if damaged else before), after
 
 
 if __name__ == "__main__":

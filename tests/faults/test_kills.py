@@ -19,7 +19,8 @@ KILLS = 5_000
 PROCESSES = 2
 OPERATIONS = (
     ("create", "push", "push_synced", "delete"),
-    ("rotate_and_cut", "rotate_and_cut_in_threads", "close_with_snapshots", "prune", "repair"),
+    ("rotate_and_cut", "rotate_and_cut_in_threads", "close_with_snapshots", "prune"),
+    ("repair", "repair_readable", "salvage_at_load"),
 )
 
 
