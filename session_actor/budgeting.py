@@ -76,7 +76,7 @@ def _budget(asked: Ask, fit: Fit, newest: Requested | None) -> Budget:
     scale = quote.fixed_tokens / quote.fixed if quote.fixed else 1.0
     system, tools, other = (round(scale * part) for part in (fixed.system, fixed.tools, fit.extra))
     rest = quote.tokens - system - tools - other
-    sent = 0 if newest is None else fit.rendered.up_to(quote.messages)(newest.quote.head)
+    sent = _sent(fit, newest)
     messages = rest * sent // (quote.messages + quote.tail) if sent else 0
     return _filled(
         asked,
@@ -84,6 +84,15 @@ def _budget(asked: Ask, fit: Fit, newest: Requested | None) -> Budget:
         parts=(system, tools, other, messages, rest - messages),
         upper=quote.upper,
     )
+
+
+def _sent(fit: Fit, newest: Requested | None) -> int:
+    """What of the messages the newest request showed, as estimated."""
+    if newest is None:
+        return 0
+    if newest.quote.view == fit.quote.view and newest.quote.key == fit.quote.key:
+        return min(newest.quote.messages, fit.quote.messages)
+    return fit.rendered.up_to(fit.quote.messages)(newest.quote.head)
 
 
 def _blank(state: State, model: str, asked: Ask | None = None) -> Budget:
