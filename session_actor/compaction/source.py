@@ -1,0 +1,127 @@
+"""What frames say, as a summary is made from it and as a plan remembers it. Pure."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from session_actor.blocks import Document, Image, Native, Reference, Text, ToolCall, ToolResult
+from session_actor.ledger.natives import known_of
+from session_actor.persistence.values import encode_record_data
+from session_actor.requests.texts import clean
+from session_actor.tokens.estimate import estimate_tokens
+
+from .facts import FrameFacts, facts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Sequence
+
+    from session_actor.blocks import Block
+    from session_actor.frames import Frame, Turn
+
+DIGEST_BYTES: Final = 16
+
+_PIECE, _PIECES = 16_384, 4
+"""A text longer than so many pieces of so many characters is not counted whole, but pieces of it are."""
+
+
+class Said(NamedTuple):
+    """One thing that a frame says."""
+
+    who: str
+    """Who says it, or what it is: one line."""
+    text: str
+    is_result: bool = False
+
+
+class Part(msgspec.Struct, frozen=True, gc=False):
+    """What a plan needs to know of one frame. It follows from the frame alone, and may be kept for later plans."""
+
+    digest: bytes
+    """Of the frame's id and all that it says."""
+    tokens: int
+    """What it says, estimated."""
+    facts: FrameFacts
+
+
+class _Content(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """All that a frame says: neither its place nor what follows from the frames below it."""
+
+    id: int
+    user_input: str
+    assistant_output: str
+    assumptions: tuple[str, ...]
+    decisions: tuple[str, ...]
+    given_turns: tuple[Turn, ...] | None
+    artifacts: tuple[object, ...]
+
+
+def part_of(frame: Frame, family: str, extra_markers: Sequence[str] = ()) -> Part:
+    """What a plan needs to know of a frame; costs O(its length). `family`: of the tokenizer."""
+    tokens = sum(_tokens(said.text, family) for said in said_in(frame))
+    return Part(digest_of(frame), tokens, facts_of(frame, extra_markers))
+
+
+def digest_of(frame: Frame) -> bytes:
+    """A hash of the frame's id and all that it says."""
+    content = _Content(
+        frame.id,
+        frame.user_input,
+        frame.assistant_output,
+        frame.assumptions,
+        frame.decisions,
+        frame.given_turns,
+        frame.artifacts,
+    )
+    return blake2b(encode_record_data(content), digest_size=DIGEST_BYTES).digest()
+
+
+def said_in(frame: Frame) -> Iterator[Said]:
+    """What a frame says, in its order; reasoning is no part of it, media are named only."""
+    for turn in frame.turns:
+        for block in turn.blocks:
+            yield from _said(turn, block)
+    yield from (Said("assumption", text) for text in frame.assumptions)
+    yield from (Said("decision", text) for text in frame.decisions)
+    yield from (Said("file", f"{artifact.how} {artifact.path}") for artifact in frame.artifacts)
+
+
+def _said(turn: Turn, block: Block) -> Iterator[Said]:
+    if isinstance(block, ToolCall):
+        yield Said("assistant calls a tool", f"{block.name} {block.arguments}")
+    elif isinstance(block, ToolResult):
+        text = "\n".join(filter(None, map(_text, block.blocks)))
+        yield Said("error of a tool" if block.is_error else "result of a tool", text, is_result=True)
+    elif isinstance(block, Reference):
+        yield Said("reference, not a message of the user", block.text, is_result=True)
+    else:
+        text = _text(block)
+        if text:
+            yield Said(turn.role, text)
+
+
+def _text(block: Block) -> str:
+    if isinstance(block, Text):
+        return block.text
+    if isinstance(block, Native):
+        return known_of(block, "assistant").text or ""
+    if isinstance(block, Image):
+        return "[an image]"
+    return "[a document]" if isinstance(block, Document) else ""
+
+
+def _tokens(text: str, family: str) -> int:
+    """About how many tokens a text has; of a very long one a few pieces are looked at."""
+    if len(text) <= _PIECES * _PIECE:
+        return estimate_tokens(text, family)
+    stride = len(text) // _PIECES
+    seen = sum(estimate_tokens(text[start : start + _PIECE], family) for start in range(0, stride * _PIECES, stride))
+    return seen * len(text) // (_PIECES * _PIECE)
+
+
+def range_hash(previous: str, digests: Iterable[bytes]) -> str:
+    """The hash of a range, in hex: of the summary before it (`""`: none) and of its frames, in their order."""
+    start = blake2b(clean(previous).encode(), digest_size=DIGEST_BYTES).digest()
+    return blake2b(b"".join((start, *digests)), digest_size=DIGEST_BYTES).hexdigest()
