@@ -26,6 +26,7 @@ MODELS = {
     "openai_responses": "gpt-5",
 }
 DIALECTS = sorted(MODELS)
+CONTINUE = UserEntry((Text("Continue."),))
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -126,6 +127,21 @@ def text_of(entry: Entry) -> str:
     if isinstance(entry, ResultsEntry):
         return "\n".join(block.text for result in entry.results for block in result.blocks if type(block) is Text)
     return "\n".join(block.text for block in entry.blocks if type(block) is Text)
+
+
+# --- replies of a provider --------------------------------------------------------------------------------------------
+
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+CONTENT = [{"type": "text", "text": "x"}]
+REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2Vj"}
+
+
+def reply(dialect: str, *blocks, model: str | None = None, **fields) -> Talk:
+    talk = Talk()
+    talk.user("a")
+    talk.turns(said(*blocks, dialect=dialect, model=model or MODELS[dialect], **fields))
+    return talk
 
 
 # --- what must hold --------------------------------------------------------------------------------------------------
