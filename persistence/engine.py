@@ -261,8 +261,16 @@ class Engine:
     async def tidy(self, most_sessions: int) -> None:
         """Write the snapshots that are queued, and cut all of the log when no more sessions than that are in it.
 
-        What fails is noted alone: nothing is lost by it.
+        What fails is noted alone: nothing is lost by it. Cancelled, it leaves a watermark in the log all the same.
         """
+        try:
+            await self._tidy(most_sessions)
+        except asyncio.CancelledError:
+            with contextlib.suppress(OSError):
+                self.writer.write_watermark()
+            raise
+
+    async def _tidy(self, most_sessions: int) -> None:
         try:
             await self.snapshotter.drain(drive=True)
         except (OSError, PersistenceError) as error:

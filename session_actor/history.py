@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from . import content
 from .asked import window_on
-from .errors import FrameUnknown
 from .events import CopiedFrame, Created, HistoryCopied, HistorySealed, Pushed, Source
 from .grow import is_keyframe, place_on
+from .losses import unknown
 from .names import MAIN
 from .runs import contains, merged
 from .table import SPAN
@@ -110,7 +110,7 @@ def history_to(state: State, frame_id: int | None) -> Iterator[tuple[HistoryCopi
     The checkpoints on it come along. Raises `FrameUnknown`.
     """
     if frame_id is not None and state.table.get(frame_id) is None:
-        raise FrameUnknown(frame_id)
+        raise unknown(state, frame_id)
     path = state.table.path(frame_id)
     ids = {frame.id for frame in path}
     names = tuple((name, frame) for name, frame in state.checkpoints.items() if frame in ids and name != MAIN)

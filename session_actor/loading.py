@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from session_actor.persistence import LineDamaged
+
 from .errors import RecordUnreadable, ReplayError
 from .events import HistoryCopied, Pushed, decode_event
 from .history import CHUNK_FRAMES
@@ -74,11 +76,18 @@ async def _replay(state: State, records: Sequence[Record]) -> None:
         if isinstance(event, Pushed) and event.parent is not None and event.parent < cold_below:
             await _load_inherited(state.table, event)
         for part in _parts(state, event):
-            replay(state, part, record.seq, record.at_us)
+            replay(state, part, record.seq, _made_at(record))
             applied += len(part.frames) if isinstance(part, HistoryCopied) else 1
             if applied >= FRAMES_PER_TURN:
                 applied = 0
                 await asyncio.sleep(0)
+
+
+def _made_at(record: Record) -> int:
+    try:
+        return record.at_us
+    except LineDamaged as error:  # the line's sum fits, and its time is none
+        raise RecordUnreadable(record.kind, str(error)) from None
 
 
 def _parts(state: State, event: AnyEvent) -> Iterator[AnyEvent]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from .apply import apply
-from .errors import ReplayError
+from .errors import FrameUnknown, ReplayError
 from .events import CopiedFrame, Gap, HistoryCopied, HistorySealed, Popped, Pruned, Pushed
 from .names import MAIN, free_name
 from .runs import contains, merged
@@ -40,6 +40,15 @@ class Losses(msgspec.Struct):
     """Frames whose parents are lost: each is the first of its stack."""
     left: dict[str, int] = msgspec.field(default_factory=dict[str, int])
     """The checkpoints that were made for what such frames left behind, with their frames."""
+
+
+def unknown(state: State, frame_id: int) -> FrameUnknown:
+    """The error for a frame that is not there: it may have come with a record that is lost."""
+    if state.losses is None or not 0 < frame_id < state.next_id:
+        return FrameUnknown(frame_id)
+    lost = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in state.losses.gaps)
+    why = f"it never was, was pruned, or came with a record that is lost (lost: {lost}; see session.recovery)"
+    return FrameUnknown(frame_id, why)
 
 
 def replay(state: State, event: AnyEvent, seq: int, at_us: int) -> None:

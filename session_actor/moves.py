@@ -16,6 +16,7 @@ from .errors import (
 )
 from .events import Checkpointed, Ended, Moved, NameDeleted, Popped, Renamed
 from .frames import Frame
+from .losses import unknown
 from .names import check_name
 from .plain import is_a, plain_str, shown
 from .weight import SMALL
@@ -161,7 +162,7 @@ def frame_of(state: State, target: object) -> Frame | None:
         slots, place = state.table.frames, target - state.table.first
         frame = slots[place] if 0 <= place < len(slots) else None  # as `get` does, which costs a call
         if frame is None and (frame := state.table.get(target)) is None:
-            raise FrameUnknown(target)
+            raise unknown(state, target)
         return frame
     if is_a(target, str):
         name = plain_str(target)

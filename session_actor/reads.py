@@ -11,7 +11,8 @@ from session_actor.persistence import RecoveryReport
 from session_actor.supervisors import SupervisorError
 
 from .artifacts import artifacts_in
-from .errors import CallTimeout, FrameUnknown, InvalidArgument
+from .errors import CallTimeout, InvalidArgument
+from .losses import unknown
 from .spending import NOTHING_SPENT, UsageTotals, spent_in
 from .stack import Stack
 
@@ -73,12 +74,13 @@ class Reads:
     async def _get(self, frame_id: int, timeout_s: float | None) -> Frame:
         if type(frame_id) is not int:
             raise InvalidArgument("frame_id", f"must be an int, got {type(frame_id).__name__}")
-        table = (await self._state(timeout_s)).table
+        state = await self._state(timeout_s)
+        table = state.table
         if table.is_cold(frame_id):
             await self._read(timeout_s, table.load, (frame_id,))
         frame = table.slot(frame_id)
         if frame is None:
-            raise FrameUnknown(frame_id)
+            raise unknown(state, frame_id)
         return frame
 
     async def _read(self, timeout_s: float | None, load: Callable[[Any], Awaitable[None]], what: object) -> None:

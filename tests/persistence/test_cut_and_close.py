@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 from session_actor.persistence import FileStore
+
+from .conformance_tools import push
+from .disks import TroubledDisk
 
 
 async def leftover(root: Path, sessions: list[str]) -> None:
@@ -58,3 +62,24 @@ async def test_closing_while_a_cut_is_committed_is_quiet_and_loses_nothing(tmp_p
         assert [info.id async for info in again.sessions()] == sessions
         await again.close()
     assert complaints == []
+
+
+async def test_a_close_that_is_given_up_while_it_tidies_leaves_a_watermark(tmp_path: Path):
+    """What was synced is shown to be so, however little time there was."""
+    disk = TroubledDisk()
+    store = FileStore(tmp_path / "store", disk=disk)
+    await store.open()
+    lease = await store.acquire("a", create=True)
+    push(store, lease, 3)
+    await store.flush("synced")
+    store.save(lease, 3, b"{}")
+    gate = disk.hold("rename")
+    closing = asyncio.ensure_future(store.close())
+    while not disk.entered["rename"].is_set():  # noqa: ASYNC110 - it is another thread that comes there
+        await asyncio.sleep(0.001)
+    closing.cancel()
+    threading.Timer(0.05, gate.set).start()
+    await asyncio.gather(closing, return_exceptions=True)
+    (segment,) = (tmp_path / "store" / "log").glob("0*.ndjson")
+    lines = segment.read_bytes().splitlines(keepends=True)
+    assert lines[-1].startswith(b'{"w":%d,' % (len(b"".join(lines[:-1]))))

@@ -82,6 +82,11 @@ async def test_readable_recovery_keeps_what_is_behind_the_loss(folder):
             "aside",
         ]
         assert await session.metadata() == {"who": "me"}
+        for ask in (session.get(5), session.goto(5), service.fork("user-42", "copy", 5)):
+            with pytest.raises(FrameUnknown, match=r"came with a record that is lost \(lost: 6;"):
+                await ask
+        with pytest.raises(FrameUnknown, match="never had it, or it was pruned"):
+            await session.get(1000)
         assert len(await inputs(await service.session("other"))) == 12
 
 
