@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from session_actor import ModelProfile, validate_request
-from session_actor.budget.costs import cost_of, cost_of_extra, cost_of_instructions
 from session_actor.commands import BuildRequest, Configure
 from session_actor.decide import decide
 from session_actor.events import Requested

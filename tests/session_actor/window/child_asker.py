@@ -26,9 +26,7 @@ async def main(folder: str) -> None:
                 "id": "x",
                 "object": "chat.completion",
                 "model": "gpt-4o",
-                "choices": [
-                    {"index": 0, "message": {"role": "assistant", "content": "well"}, "finish_reason": "stop"}
-                ],
+                "choices": [{"index": 0, "message": {"role": "assistant", "content": "well"}, "finish_reason": "stop"}],
                 "usage": {"prompt_tokens": usage.input_tokens, "completion_tokens": 9},
             }
             await session.add_response(reply, request=request)

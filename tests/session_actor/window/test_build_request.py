@@ -85,7 +85,9 @@ def test_every_level_of_a_request_is_the_caller_s_own(live, dialect):
     first, untouched = live.ask(dialect), live.ask(dialect)
 
     def spoil(value: object) -> None:
-        for inner in list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []:
+        for inner in (
+            list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
+        ):
             spoil(inner)
         if isinstance(value, dict):
             value.clear()

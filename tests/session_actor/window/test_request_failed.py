@@ -41,18 +41,18 @@ SAID = [
     (OPENAI, TooLong(130_123, 128_000)),
     (GEMINI, TooLong(1_200_000, 1_048_576, with_output=False)),
     (
-        "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease input length or "
-        "`max_tokens` and try again",
+        ("input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease input length or "
+        "`max_tokens` and try again"),
         TooLong(199_759, 200_000),
     ),
     (
-        "This model's maximum context length is 8192 tokens. However, you requested 10000 tokens (9000 in the messages, "
-        "500 in the functions, and 500 in the completion). Please reduce the length of the messages or completion.",
+        ("This model's maximum context length is 8192 tokens. However, you requested 10000 tokens (9000 in the messages, "
+        "500 in the functions, and 500 in the completion). Please reduce the length of the messages or completion."),
         TooLong(9_500, 8_192),
     ),
     (
-        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 280001 tokens. Please "
-        "reduce the length of the messages.",
+        ("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 280001 tokens. Please "
+        "reduce the length of the messages."),
         TooLong(280_001, 272_000, with_output=False),
     ),
     ("Your input exceeds the context window of this model. Please adjust your input and try again.", TooLong()),
@@ -61,8 +61,8 @@ SAID = [
         "This model's maximum prompt length is 131072 but the request contains 150000 tokens.",
         TooLong(150_000, 131_072, with_output=False),
     ),
-    ("This endpoint's maximum context length is 163,840 tokens. However, you requested about 200,000 tokens (199,000 "
-     "of text input, 1,000 in the output).", TooLong(199_000, 163_840)),
+    (("This endpoint's maximum context length is 163,840 tokens. However, you requested about 200,000 tokens (199,000 "
+     "of text input, 1,000 in the output)."), TooLong(199_000, 163_840)),
     (
         "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
         TooLong(40_000, 32_768),

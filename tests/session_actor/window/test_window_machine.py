@@ -33,7 +33,12 @@ from .asked import DIALECTS, MODELS, TOOLS, Asked, messages_of, same, settled
 
 WORDS = st.sampled_from(["", "hi", "why? " * 40, "все слова " * 60, "本を読む" * 50, "x" * 900, "\ud800 half", " \n "])
 MODEL = st.sampled_from([*MODELS, "gpt-4o", "claude-sonnet-4-5"])
-REAL = {"anthropic": "claude-sonnet-4-5", "openai_chat": "gpt-4o", "openai_responses": "gpt-5", "gemini": "gemini-2.5-pro"}
+REAL = {
+    "anthropic": "claude-sonnet-4-5",
+    "openai_chat": "gpt-4o",
+    "openai_responses": "gpt-5",
+    "gemini": "gemini-2.5-pro",
+}
 NOTHING = (NothingToSend, ContextOverflow, InvalidArgument)
 """Why there may be no request: nothing is said, it cannot fit, no model is configured."""
 ARGUMENTS = st.sampled_from(["{}", '{"path": "a"}', '{"path', "[]", ""])
@@ -90,7 +95,7 @@ class Window(RuleBasedStateMachine):
         stop=st.sampled_from([None, "end_turn", "tool_use", "aborted", "pause_turn", "max_tokens"]),
         repeats=st.booleans(),
     )
-    def answer(self, text, dialect, own, arguments, reasoning, stop, repeats) -> None:  # noqa: PLR0917 - drawn
+    def answer(self, text, dialect, own, arguments, reasoning, stop, repeats) -> None:
         blocks: list[Any] = []
         model = REAL[dialect] if own else "small"
         if reasoning == "native" and dialect in NATIVES:
@@ -195,15 +200,17 @@ class Window(RuleBasedStateMachine):
     @staticmethod
     def _settled(messages: list[Any]) -> int:
         """How many messages stay whatever comes: those before the newest step and what follows it."""
-        for place in range(len(messages) - 1, -1, -1):
-            if messages[place].get("role") in {"assistant", "model"} or "call" in str(messages[place].get("type")):
-                while place and (
-                    messages[place - 1].get("role") in {"assistant", "model"}
-                    or str(messages[place - 1].get("type")) in {"reasoning", "function_call"}
-                ):
-                    place -= 1
-                return place
-        return 0
+
+        def spoken(message: Any) -> bool:
+            said = message.get("role") in {"assistant", "model"}
+            return said or message.get("type") in {"reasoning", "function_call"}
+
+        place = len(messages)
+        while place and not spoken(messages[place - 1]):
+            place -= 1
+        while place and spoken(messages[place - 1]):
+            place -= 1
+        return place
 
     @rule(dialect=st.sampled_from(DIALECTS), error=st.floats(0.7, 1.4), text=WORDS, calls=st.integers(0, 2))
     def respond(self, dialect: str, error: float, text: str, calls: int) -> None:

@@ -29,7 +29,7 @@ from session_actor.requests.canonical import canonical
 from session_actor.snapshots import snapshot_of, state_from
 
 from ..live import Archive, prune
-from .asked import DIALECTS, MODELS, TOOLS, Asked, messages_of, same, settled, shown
+from .asked import DIALECTS, MODELS, TOOLS, messages_of, same, settled, shown
 from .test_window_limits import grown, step
 
 CHILD = Path(__file__).with_name("child_asker.py")
@@ -37,7 +37,7 @@ CHILD = Path(__file__).with_name("child_asker.py")
 
 def test_a_session_killed_in_the_middle_of_parallel_calls_asks_the_same_and_goes_on(tmp_path):
     folder = tmp_path / "conversations"
-    ran = subprocess.run([sys.executable, str(CHILD), str(folder)], capture_output=True, text=True, check=False)  # noqa: S603 - our own file
+    ran = subprocess.run([sys.executable, str(CHILD), str(folder)], capture_output=True, text=True, check=False)
     assert ran.returncode == -9, ran.stderr
     before = json.loads(ran.stdout)
 
