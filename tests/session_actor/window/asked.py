@@ -15,6 +15,7 @@ from session_actor.requests.canonical import canonical
 from session_actor.state import State
 
 from ..live import Live
+from .sdk_shapes import shape_problems
 
 DIALECTS = ("anthropic", "openai_chat", "openai_responses", "gemini")
 MESSAGES = {"anthropic": "messages", "openai_chat": "messages", "openai_responses": "input", "gemini": "contents"}
@@ -58,6 +59,9 @@ def settled(state: State) -> State:
 class Asked(Live):
     """As `Live`; `ask` builds a request and checks what must hold of every one of them."""
 
+    SHAPES_EVERY = 10
+    """How often the SDK's types are asked, too: they are slow."""
+
     def __init__(self, model: str | None = "small", session: str = "user-42") -> None:
         super().__init__(session)
         settled(self.state)
@@ -85,6 +89,8 @@ class Asked(Live):
     def check(self, request: Any) -> None:
         """A provider takes it, and it fits."""
         assert validate_request(request.dialect, request) == []
+        if request.seq % self.SHAPES_EVERY == 0:
+            assert shape_problems(request.dialect, request) == []
         profile = MODELS.get(request.model)
         if profile is not None:
             assert 0 < output_of(request) <= profile.max_output

@@ -46,8 +46,8 @@ SAID = [
         TooLong(199_759, 200_000),
     ),
     (
-        ("This model's maximum context length is 8192 tokens. However, you requested 10000 tokens (9000 in the messages, "
-        "500 in the functions, and 500 in the completion). Please reduce the length of the messages or completion."),
+        ("This model's maximum context length is 8192 tokens. However, you requested 10000 tokens (9000 in the "
+        "messages, 500 in the functions, and 500 in the completion). Please reduce the length of the messages or completion."),
         TooLong(9_500, 8_192),
     ),
     (
