@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import time
 import weakref
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from .archive import FileArchive
+from .burying_store import BuryingStore
 from .engine import Engine
 from .errors import (
     NotDurable,
@@ -24,16 +24,14 @@ from .frame_index import Runs
 from .listing import list_sessions
 from .lost import with_losses
 from .names import check_session_id, new_birth
-from .record_store import RecordStore
 from .recovery import Recovered
-from .scan import TOMBSTONE
 from .session_log import SessionLog
 from .snapshot import Slots, check_snapshot
 from .storage import OsDisk
 from .store import Lease, LoadedSession, Pruned, SessionInfo
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
     from .mending import Salvage
     from .salvaging import Salvaged, Salvager
@@ -46,11 +44,9 @@ CUT_AT_CLOSE: Final = 64
 BACKLOG_RECORDS: Final = 100_000
 BACKLOG_BYTES: Final = 64 * 1024 * 1024
 SYNC_INTERVAL_S: Final = 1.0
-TOMBSTONE_BYTES: Final = 200
-Result = TypeVar("Result")
 
 
-class FileStore(RecordStore):
+class FileStore(BuryingStore):
     """A `Store` in a directory of a local disk, for one process at a time.
 
     Levels `written` and `synced` are driven by whoever asks for them. Records at level `async` alone are written in the
@@ -103,8 +99,6 @@ class FileStore(RecordStore):
         self._recovered = Recovered()
         self._logs: dict[str, SessionLog] = {}
         self._token = 0
-        self._tasks: set[asyncio.Task[Any]] = set()
-        """Deletions, prunings and salvages, which complete whoever waits for them."""
 
     @property
     def on_event(self) -> OnEvent | None:
@@ -307,52 +301,10 @@ class FileStore(RecordStore):
         """See `Store.delete`."""
         engine, log = self._opened(), self._held(lease)
         log.end_lease()
-        if not log.appended_seq:
+        if log.appended_seq:
+            await self._bury(engine, log)
+        else:
             self._forget_idle([log])
-            return
-        log.dying = True
-        engine.cutter.unforgotten.add((log.session, log.birth))  # the catalog has it until the tombstone is synced
-        log.appended_seq += 1
-        tombstone = (log, log.appended_seq, time.time_ns() // 1000, TOMBSTONE, b"{}", TOMBSTONE_BYTES)
-        position = engine.backlog.append(tombstone)
-        await asyncio.shield(self._keep(self._delete(engine, log, position)))
-
-    def _keep(self, job: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-        task = asyncio.get_running_loop().create_task(job)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    async def _delete(self, engine: Engine, log: SessionLog, position: int) -> None:
-        try:
-            await self._flush(engine, "synced", position)
-        except NotDurable:
-            self._delete_later(engine, log, position)
-            raise
-        await self._remove(engine, log)
-
-    def _delete_later(self, engine: Engine, log: SessionLog, position: int) -> None:
-        """The tombstone could not be synced and stays queued: the session goes when it is, whoever was told."""
-
-        def callback(error: BaseException | None) -> None:
-            if error is None:
-                self._keep(self._remove(engine, log))
-            elif self._engine is engine:
-                self._delete_later(engine, log, position)
-
-        self._when(engine, "synced", position, callback)
-
-    async def _remove(self, engine: Engine, log: SessionLog) -> None:
-        log.dead = True
-        try:
-            await engine.cutter.forget(log)
-        except (OSError, PersistenceError) as error:
-            engine.trouble.note(error, "delete_failed")
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # whoever waits for it is told; if nobody does any more, health() is
 
     async def sessions(self, prefix: str = "") -> AsyncIterator[SessionInfo]:
         """See `Store.sessions`."""
