@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from session_actor.budget.trim import Unit
     from session_actor.frames import Frame
@@ -50,7 +49,7 @@ def range_of(
     begins with an exchange where one begins near, so that old exchanges go whole; inside a longer one its old steps go.
 
     Args:
-        frames: the path above what is covered already, oldest first.
+        frames: the path above what is covered already, oldest first; before it what stayed shown of that.
         units: what is shown now, in the order of the path. Those without frames are passed over.
         tail: how much stays as it is [tokens]; more only where a unit is longer, never less than the last unit.
         pinned: ids of frames that stay shown, besides those that were pushed pinned.
@@ -68,9 +67,9 @@ def range_of(
     if not place:
         return None
     asked = _asked(units, border, tail // _SHORT)
-    kept = sorted(_pinned(frames[:place], units[:border], pinned).union(asked))
-    gone = (unit for unit in units[:border] if unit.frames[-1] not in kept)
-    return Range(frames[place - 1].id, tuple(kept), sum(unit.cost for unit in gone))
+    kept = _pinned(frames[:place], pinned).union(asked)
+    gone = (unit for unit in units[:border] if kept.isdisjoint(unit.frames))
+    return Range(frames[place - 1].id, tuple(sorted(kept)), sum(unit.cost for unit in gone))
 
 
 def _id(frame: Frame) -> int:
@@ -110,12 +109,23 @@ def _asked(units: Sequence[Unit], border: int, most: int) -> tuple[int, ...]:
     return ()
 
 
-def _pinned(frames: Sequence[Frame], units: Sequence[Unit], pinned: Collection[int]) -> set[int]:
-    """The pinned frames, each with its whole unit or, when it is not shown now, with its step."""
-    found = {frame_id for unit in units if unit.pinned for frame_id in unit.frames}
-    wanted = {frame.id for frame in frames if frame.pinned}.union(pinned)
-    if not wanted:
-        return found
-    groups = [unit.frames for unit in units]
-    groups += [tuple(map(_id, step)) for _, step in groupby(frames, lambda frame: (frame.exchange, frame.step))]
-    return found.union(*(group for group in groups if not wanted.isdisjoint(group)))
+def _pinned(frames: Sequence[Frame], pinned: Collection[int]) -> set[int]:
+    """The pinned frames, each with the rest of its step: results without their call would be none."""
+    found = set[int]()
+    for step in _steps(frames):
+        if any(frame.pinned or frame.id in pinned for frame in step):
+            found.update(map(_id, step))
+    return found
+
+
+def _steps(frames: Sequence[Frame]) -> Iterator[list[Frame]]:
+    """The frames that belong together, as user turns or steps; what begins with results goes on with a step."""
+    step: list[Frame] = []
+    for frame in frames:
+        new = not step or (frame.exchange, frame.step) != (step[-1].exchange, step[-1].step)
+        if step and new and not (frame.turns and frame.turns[0].role == "tool"):
+            yield step
+            step = []
+        step.append(frame)
+    if step:
+        yield step
