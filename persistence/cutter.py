@@ -95,9 +95,21 @@ class Cutter:
                     pass
             except (OSError, PersistenceError) as error:
                 self._trouble.note(error, "cut_failed")
+                with contextlib.suppress(OSError, PersistenceError):  # more of the log stays than is noted
+                    await self.note_end()
                 if not (is_full(error) and await self._made_room()):
                     await asyncio.sleep(RETRY_S)
                 self._sealed.set()
+
+    async def note_end(self) -> None:
+        """Note in the catalog how far the log is: what of that is missing when it is opened next is damage.
+
+        Raises OSError, `CatalogCorrupt`.
+        """
+        end = self._log.durable_end()
+        if end is not None and self._trouble.lost is None:
+            async with self.lock:
+                await self._thread.run(lambda: self._catalog.note_log_end(end))
 
     async def _made_room(self) -> bool:
         try:

@@ -297,16 +297,9 @@ class Engine:
             current.synced = current.written  # its crc stays behind: nothing of this segment is cut any more
 
     async def note_end(self) -> None:
-        """Note in the catalog how far the log is: what of that is missing when it is opened next is damage.
-
-        What fails is noted alone: nothing is lost by it.
-        """
-        end = self.log.durable_end()
-        if end is None or self.trouble.lost is not None:
-            return
+        """See `Cutter.note_end`. What fails is noted alone: nothing is lost by it."""
         try:
-            async with self.cutter.lock:
-                await self._cut_thread.run(lambda: self.catalog.note_log_end(end))
+            await self.cutter.note_end()
         except (OSError, PersistenceError) as error:
             self.trouble.note(error, "cut_failed")
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
 from session_actor.persistence import FileStore, LogCorrupt
 from session_actor.persistence.repair import repair
+from session_actor.persistence.storage import OsDisk
 from session_actor.persistence.verify import check
 
 from .conformance_snapshots import seqs
 from .conformance_tools import opened, push
+from .disks import TroubledDisk
 from .stores import copied, segments
+from .test_writer import until
 
 
 @pytest.fixture
@@ -120,6 +124,29 @@ async def test_what_was_there_at_the_last_cut_is_missed_after_a_crash(root, lose
     lose(segments(crashed))
     assert check(crashed).damaged
     assert await refused(crashed)
+
+
+@pytest.mark.parametrize("lose", [lose_newest, lose_all, lose_middle, empty, zero])
+async def test_what_was_there_when_a_cut_failed_is_missed_after_a_crash(root, lose, monkeypatch):
+    """So the log may grow for long, and none of its segments can go without a trace."""
+    monkeypatch.setattr("session_actor.persistence.cutter.RETRY_S", 0.01)
+    disk = TroubledDisk()
+    async with opened(small(root, disk=disk)) as store:
+        lease = await store.acquire("a", create=True)
+        push(store, lease, 1)
+        await store.flush("synced")
+        disk.errors["make_dir"] = errno.EIO  # that of the first journal
+        monkeypatch.setattr(store._engine.log, "_disk", OsDisk())
+        push(store, lease, 60, first=2)
+        await store.flush("synced")
+        await until(lambda: len(store._engine.log.sealed) > 2)
+        noted = store._engine.catalog.log_end
+        await until(lambda: noted() == store._engine.log.durable_end())
+        crashed = copied(root, "crashed")
+        disk.errors.clear()
+    lose(segments(crashed))
+    assert await refused(crashed)
+    assert check(crashed).damaged
 
 
 async def test_what_was_written_since_the_last_note_can_go_without_a_trace(root):
