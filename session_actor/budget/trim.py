@@ -152,8 +152,8 @@ def _bites(units: Sequence[Unit], costs: Sequence[int], large: float) -> Iterato
         free = [place for place in places if not units[place].pinned]
         steps = [place for place in free if not units[place].is_user]
         if steps and sum(costs[place] for place in free) > large:
-            yield from ([place] for place in steps)
-            free = [place for place in free if units[place].is_user]
+            yield from ([place] for place in steps[:-1])
+            free = [place for place in free if place not in steps[:-1]]
         if free:
             yield free
     for places in exchanges[-1:]:

@@ -170,6 +170,11 @@ def test_a_large_old_exchange_goes_step_by_step_and_keeps_its_user_turn():
     assert (plan.cut, plan.kept, plan.tokens) == (14, (1,), 600)
 
 
+def test_the_user_turn_of_an_old_exchange_goes_with_its_last_step():
+    plan = plan_trim([user(1, 100), step(2, 1, 400), user(5, 300)], Beside(), 780)
+    assert plan == Trim(cut=5, kept=(), stubs=0, tokens=300)
+
+
 def test_steps_of_the_current_exchange_go_last_and_its_user_turn_stays():
     units = [user(1), step(2, 1), user(5), *(step(frame, 5) for frame in range(6, 26, 2))]
     plan = plan_trim(units, Beside(), 1_200)
