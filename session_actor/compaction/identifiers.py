@@ -1,0 +1,218 @@
+"""Exact names in a text: paths, addresses, hashes, ids, versions and numbers with a unit."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .secrets import has_secret, names_secret
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_WORD: Final = re.compile(r"[^\s\"'`<>()\[\]{}|;“”‘’«»]+")  # noqa: RUF001 - all that quotes
+_PARTS: Final = re.compile(r"=|,(?![0-9]{3}(?![0-9]))")
+_TRAIL: Final = ".,:;!?*"
+_LONGEST: Final = 1_024
+_SHORTEST: Final = 3
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s]{2,}+")
+_EMAIL: Final = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_HASH: Final = re.compile(r"(?:(?:sha1|sha256|sha512|md5|blake2b)[:-])?(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})")
+_TICKET: Final = re.compile(r"([A-Z][A-Z0-9]{1,9})-[0-9]{1,9}|#[0-9]{1,8}|[A-Z]{2,6}[0-9]{5,12}")
+_OPAQUE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*[_-][A-Za-z0-9_-]{3,}")
+_VERSION: Final = re.compile(r"(?:v?[0-9]+(?:\.[0-9]+){2,5}|v[0-9]+(?:\.[0-9]+)+)(?:[-+][0-9A-Za-z.+-]+)?")
+_ROOTED: Final = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+~%$-]+(?:[/\\]+[\w.@+~%$-]+)*[/\\]?")
+_FILE: Final = re.compile(r"(?:[\w.@+~%$-]+[/\\])*[\w@+~%$-][\w.@+~%$-]*\.([A-Za-z][A-Za-z0-9]{0,9})")
+_FOLDER: Final = re.compile(r"(?:[\w.@+~%$-]+[/\\])+")
+_LINE: Final = re.compile(r":[0-9]")
+_LETTER: Final = re.compile(r"[A-Za-z]")
+_DIGITS: Final = re.compile(r"[0-9]")
+_NO_TICKETS: Final = frozenset(
+    ("UTF", "SHA", "ISO", "RFC", "GPT", "AES", "RSA", "MD", "HTTP", "IEEE", "PEP", "ECMA", "X", "UTC", "GMT", "CP")
+)
+_ENDINGS: Final = frozenset(
+    (
+        *("py", "pyi", "ipynb", "js", "mjs", "cjs", "jsx", "ts", "tsx", "vue", "svelte", "md", "mdx", "rst", "txt"),
+        *("json", "jsonl", "ndjson", "toml", "yaml", "yml", "ini", "cfg", "conf", "env", "lock", "log", "rs", "go"),
+        *("c", "h", "cc", "cpp", "hpp", "cs", "java", "kt", "kts", "scala", "rb", "php", "pl", "lua", "swift", "m"),
+        *("mm", "r", "jl", "ex", "exs", "erl", "hs", "ml", "clj", "sh", "bash", "zsh", "fish", "ps1", "bat", "sql"),
+        *("db", "sqlite", "html", "htm", "css", "scss", "less", "xml", "svg", "csv", "tsv", "parquet", "pdf", "png"),
+        *("jpg", "jpeg", "gif", "webp", "ico", "gz", "zip", "tar", "tgz", "bz2", "xz", "zst", "whl", "jar", "so"),
+        *("dll", "exe", "bin", "dat", "proto", "graphql", "tf", "tfvars", "gradle", "cmake", "mk", "dockerfile"),
+        *("patch", "diff", "pem", "crt", "cer", "key"),
+    )
+)
+_PRODUCT: Final = re.compile(r"[A-Z][A-Za-z0-9]*\.(?:js|ts|io|py)")
+
+_NUMBER: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?")
+_UNITS: Final = (
+    "ms|µs|us|ns|s|sec|secs|seconds?|min|mins|minutes?|h|hours?|days?|weeks?|months?|years?|%|percent|kB|KB|MB|GB|TB|KiB"
+    "|MiB|GiB|TiB|bytes?|bits?|tokens?|px|Hz|kHz|MHz|GHz|kW|W|kWh|V|mV|A|mA|km|m|cm|mm|kg|g|mg|l|ml|°C|°F|K|€|\\$|£|USD"
+    "|EUR|GBP|CHF|JPY|rps|qps|users?|rows?|requests?|items?|files?|lines?|retries|attempts|times"
+)
+_MEASURE: Final = re.compile(
+    r"(?<![\w.,/:#-])(?:([$€£])[ ]?)?(?:[0-9]{1,3}(?:,[0-9]{3})++|[0-9]{1,30})(?:\.[0-9]{1,30})?+"
+    rf"(?:[ ]?({_UNITS})(?!\w))?+"
+)
+_SECRET_NEAR: Final = 3
+
+
+class Name(NamedTuple):
+    """An exact name in a text."""
+
+    text: str
+    kind: str
+
+
+class Found(NamedTuple):
+    """What exact names a text holds, each once, in the order of its words."""
+
+    names: tuple[Name, ...]
+    numbers: frozenset[str]
+    """All numbers, as `plain_number` writes them."""
+
+
+def found_in(text: str) -> Found:
+    """The exact names and numbers of a text; what looks like a secret is left out."""
+    words = _WORD.findall(text)
+    names: dict[str, Name] = {}
+    numbers: set[str] = set()
+    places: dict[str, int] | None = None
+    for word in dict.fromkeys(words):
+        if word.isalpha() or len(word) > _LONGEST:
+            continue
+        for part in _parts(word):
+            kind = kind_of(part)
+            if kind in {"hash", "id", "url"}:
+                places = _first_places(words) if places is None else places
+                if _is_secret(part, word, words, places[word]):
+                    continue
+            if kind:
+                names.setdefault(part, Name(part, kind))
+            if kind in {"", "path", "version"} and _DIGITS.search(word):
+                numbers.update(map(plain_number, _NUMBER.findall(part if kind else word)))
+    return Found(tuple(names.values()), frozenset(numbers))
+
+
+def _first_places(words: list[str]) -> dict[str, int]:
+    return dict(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
+
+
+def _is_secret(part: str, word: str, words: list[str], place: int) -> bool:
+    near = words[max(0, place - _SECRET_NEAR) : place]
+    announced = names_secret(word.removesuffix(part)) or any(names_secret(before) for before in near)
+    return announced or has_secret(part)
+
+
+def _parts(word: str) -> Iterable[str]:
+    """What a word may name: it itself without punctuation, or what stands between commas and equals signs."""
+    if "://" in word:
+        yield word.rstrip(_TRAIL)
+        return
+    for part in _PARTS.split(word) if "," in word or "=" in word else (word,):
+        bare = part.strip("*").rstrip(_TRAIL)
+        if ":" in bare and not bare.startswith("sha"):
+            line = _LINE.search(bare)
+            bare = bare if line is None else bare[: line.start()]
+        if not bare.isalpha():
+            yield bare
+
+
+def kind_of(word: str) -> str:
+    """What a word names: `path`, `url`, `hash`, `id`, `version` or `email`; `""`: nothing exact."""
+    if not _SHORTEST <= len(word) <= _LONGEST:
+        return ""
+    if "://" in word:
+        return "url" if _URL.fullmatch(word) else ""
+    if "@" in word and _EMAIL.fullmatch(word):
+        return "email"
+    if "/" in word or "\\" in word:
+        return "path" if _is_path(word) else ""
+    return _short_kind(word)
+
+
+def _short_kind(word: str) -> str:
+    """What a word without slashes names."""
+    digits = len(_DIGITS.findall(word))
+    if digits:
+        if _UUID.fullmatch(word):
+            return "id"
+        if _HASH.fullmatch(word) and _LETTER.search(word.rpartition(":")[2]):
+            return "hash"
+        ticket = _TICKET.fullmatch(word)
+        if ticket is not None:
+            return "" if ticket[1] in _NO_TICKETS else "id"
+        if _VERSION.fullmatch(word):
+            return "version"
+        if digits > 3 and len(word) <= 64 and _OPAQUE.fullmatch(word):  # noqa: PLR2004 - longer than a year's digits
+            return "id"
+    return "path" if "." in word and _is_path(word) else ""
+
+
+def _is_path(word: str) -> bool:
+    if _LETTER.search(word) is None:
+        return False
+    file = _FILE.fullmatch(word)
+    if file is not None:
+        has_folder = "/" in word or "\\" in word
+        return has_folder or (file[1].lower() in _ENDINGS and _PRODUCT.fullmatch(word) is None)
+    return _ROOTED.fullmatch(word) is not None or _FOLDER.fullmatch(word) is not None
+
+
+def plain_number(text: str) -> str:
+    """A number without what only makes it easier to read: `1,250` and `01250` are `1250`."""
+    whole, dot, rest = text.replace(",", "").partition(".")
+    return f"{whole.lstrip('0') or '0'}{dot}{rest}"
+
+
+def numbers_in(text: str) -> Iterator[str]:
+    """All numbers of a text, as `plain_number` writes them."""
+    return map(plain_number, _NUMBER.findall(text))
+
+
+def measures_in(text: str) -> Iterator[Name]:
+    """The numbers of a text that have a unit, a currency or thousands: exact enough to be kept."""
+    if _DIGITS.search(text) is None:
+        return
+    for found in _MEASURE.finditer(text):
+        if found[1] or found[2] or "," in found[0]:
+            yield Name(found[0].strip(), "number")
+
+
+def holds_name(text: str, name: str) -> bool:
+    """Whether a text holds a name for itself, not as a part of a longer one: OPS-441 is not in OPS-4412."""
+    return any(_stands_alone(text, at, at + len(name), parts=False) for at in _places(text, name))
+
+
+def holds_part(text: str, name: str) -> bool:
+    """As `holds_name`; the end of a path and a folder of it count, too."""
+    return any(_stands_alone(text, at, at + len(name), parts=True) for at in _places(text, name))
+
+
+def _places(text: str, name: str) -> Iterator[int]:
+    at = text.find(name) if name else -1
+    while at >= 0:
+        yield at
+        at = text.find(name, at + len(name))
+
+
+def _stands_alone(text: str, start: int, end: int, *, parts: bool) -> bool:
+    joins = "-@#$" if parts else "/\\-@#$"
+    before, after = text[max(0, start - 2) : start], text[end : end + 2]
+    if before and _joined(before[-1], joins):
+        return False
+    if len(before) == 2 and before[1] in ".," and _is_word(before[0]):  # noqa: PLR2004 - two characters are looked at
+        return False
+    if after and _joined(after[0], joins):
+        return False
+    return not (len(after) == 2 and after[0] in ".,?#=&%+~" and _is_word(after[1]))  # noqa: PLR2004
+
+
+def _joined(character: str, joins: str) -> bool:
+    return character in joins or _is_word(character)
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

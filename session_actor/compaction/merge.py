@@ -1,0 +1,166 @@
+"""The facts of a range: those of its frames, and those that the summary before it kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from session_actor.tokens.estimate import estimate_tokens
+
+from .facts import Fact, Facts
+from .languages import spoken, summed
+from .secrets import has_secret, redacted
+from .texts import folded, key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from .frame_facts import FrameFacts, Ranked
+
+IDENTIFIERS_KEPT: Final = 64
+ROUNDS_KEPT: Final = 2
+"""An identifier that was not seen again in so many compactions in a row is let go."""
+
+_CAP_SHARE: Final = 4
+"""Identifiers, and artifacts, may take this part of the cap each: a quarter."""
+_TRIED: Final = 4 * IDENTIFIERS_KEPT
+_ARTIFACTS_KEPT: Final = 64
+_ANSWERED_KEPT: Final = 16
+_INPUTS_KEPT: Final = 8
+_SEEN_TWICE: Final = 2
+
+
+def merged(
+    parts: Sequence[FrameFacts],
+    previous: Facts | None = None,
+    *,
+    retracted: Sequence[str] = (),
+    cap_tokens: int,
+    family: str = "o200k",
+) -> Facts:
+    """The facts that a summary of these frames has to keep.
+
+    Args:
+        parts: of each frame of the range, oldest first.
+        previous: what the summary kept that these frames come after; None: there is none.
+        retracted: the assumptions that were taken back on the path.
+        cap_tokens: how long the summary may be [tokens].
+        family: the tokenizer's family, one of `FAMILIES`.
+
+    Raises:
+        InvalidArgument: there is no such family.
+    """
+    old = previous or Facts()
+    wrong = {key(text): text for text in (*(fact.text for fact in old.retracted), *map(_safe, retracted)) if key(text)}
+    budget = max(1, cap_tokens // _CAP_SHARE)
+    answered, question = _questions(parts, old)
+    return Facts(
+        goal=old.goal or next((Fact(part.said, part.frame, "goal") for part in parts if part.said), None),
+        constraints=_said(old.constraints, parts, lambda part: part.rules),
+        decisions=_said(old.decisions, parts, lambda part: part.decisions),
+        assumptions=_without(_said(old.assumptions, parts, lambda part: part.assumptions), wrong),
+        retracted=_retracted(old, parts, wrong),
+        artifacts=_artifacts(old, parts, budget, family),
+        identifiers=_identifiers(old, parts, budget, family),
+        open_question=question,
+        answered=answered,
+        inputs=(*old.inputs, *(Fact(part.said, part.frame, "input") for part in parts if part.said))[-_INPUTS_KEPT:],
+        languages=spoken(summed(part.tally for part in parts)) or old.languages,
+    )
+
+
+def _safe(text: str) -> str:
+    return redacted(folded(text))
+
+
+def _said(
+    old: Iterable[Fact], parts: Iterable[FrameFacts], told: Callable[[FrameFacts], Iterable[str]]
+) -> tuple[Fact, ...]:
+    """What was said, each once, the first wording first."""
+    found = {key(fact.text): fact for fact in old}
+    for part in parts:
+        for text in told(part):
+            before = found.get(key(text))
+            if before is None:
+                found[key(text)] = Fact(text, part.frame, "", 1, part.frame)
+            elif before.last_seen != part.frame:
+                found[key(text)] = Fact(before.text, before.frame, before.kind, before.seen + 1, part.frame)
+    return tuple(found.values())
+
+
+def _without(facts: Iterable[Fact], wrong: Iterable[str]) -> tuple[Fact, ...]:
+    return tuple(fact for fact in facts if key(fact.text) not in set(wrong))
+
+
+def _retracted(old: Facts, parts: Sequence[FrameFacts], wrong: dict[str, str]) -> tuple[Fact, ...]:
+    stated = {key(fact.text): fact for fact in (*old.retracted, *old.assumptions)}
+    for part in parts:
+        for text in part.assumptions:
+            stated.setdefault(key(text), Fact(text, part.frame, "", 1, part.frame))
+    return tuple(stated.get(one, Fact(text, 0)) for one, text in wrong.items())
+
+
+def _artifacts(old: Facts, parts: Iterable[FrameFacts], budget: int, family: str) -> tuple[Fact, ...]:
+    """What was used last, as far as there is room; what was modified once counts as modified."""
+    found = {fact.text: fact for fact in old.artifacts}
+    for part in parts:
+        for path, how in part.artifacts:
+            before = found.pop(path, Fact(path, part.frame, how, 0))
+            kind = "modified" if "modified" in {before.kind, how} else how
+            found[path] = Fact(path, before.frame, kind, before.seen + 1, part.frame)
+    latest = [fact for fact in reversed(found.values()) if fact.text and not has_secret(fact.text)]
+    return tuple(reversed(_fitting(latest[:_TRIED], _ARTIFACTS_KEPT, budget, family)))
+
+
+def _identifiers(old: Facts, parts: Sequence[FrameFacts], budget: int, family: str) -> tuple[Fact, ...]:
+    """The names of the last quarter, those seen twice, and those that were kept and have not expired."""
+    found: dict[str, tuple[Fact, int]] = {}
+    for fact in old.identifiers:
+        if fact.missed + 1 < ROUNDS_KEPT:
+            found[fact.text] = (Fact(fact.text, fact.frame, fact.kind, fact.seen, fact.last_seen, fact.missed + 1), 2)
+    late = parts[len(parts) - (len(parts) + 3) // 4].frame if parts else 0
+    for part in parts:
+        for name in part.names:
+            found[name.text] = _seen(found.get(name.text), name, part.frame)
+    chosen = [
+        (fact, rank)
+        for fact, rank in found.values()
+        if fact.last_seen >= late or fact.seen >= _SEEN_TWICE or fact.missed
+    ]
+    chosen.sort(key=lambda one: (one[1], -one[0].seen, -one[0].last_seen, one[0].text))
+    safe = [fact for fact, _ in chosen[:_TRIED] if not has_secret(fact.text)]
+    return tuple(sorted(_fitting(safe, IDENTIFIERS_KEPT, budget, family), key=lambda fact: (fact.frame, fact.text)))
+
+
+def _seen(before: tuple[Fact, int] | None, name: Ranked, frame: int) -> tuple[Fact, int]:
+    if before is None:
+        return Fact(name.text, frame, name.kind, 1, frame), name.rank
+    fact, rank = before
+    return Fact(fact.text, fact.frame, fact.kind, fact.seen + 1, frame), min(rank, name.rank)
+
+
+def _fitting(facts: Iterable[Fact], count: int, budget: int, family: str) -> list[Fact]:
+    """The first of them that fit into a budget [tokens]."""
+    kept: list[Fact] = []
+    for fact in facts:
+        cost = estimate_tokens(f"- {fact.text}\n", family)
+        if cost <= budget:
+            kept.append(fact)
+            budget -= cost
+        if len(kept) == count:
+            break
+    return kept
+
+
+def _questions(parts: Iterable[FrameFacts], old: Facts) -> tuple[tuple[str, ...], Fact | None]:
+    """The last questions that were answered, and the last one that was not."""
+    answered = list(old.answered)
+    waiting = [] if old.open_question is None else [old.open_question]
+    for part in parts:
+        if part.questions:
+            waiting += [Fact(text, part.frame, "question") for text in part.questions]
+        if part.ends == "answered":
+            answered += [fact.text for fact in waiting]
+            waiting = []
+    asked = waiting[-1] if waiting else None
+    still = None if asked is None else key(asked.text)
+    return tuple(dict.fromkeys(text for text in answered if key(text) != still))[-_ANSWERED_KEPT:], asked

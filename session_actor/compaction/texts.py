@@ -1,0 +1,109 @@
+"""Texts as they are compared, and the sentences of a text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from unicodedata import normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FENCES: Final = ("```", "~~~")
+_MARK: Final = re.compile(r"(?:[-*+•]|[0-9]{1,3}[.)]|>+|#{1,6})[ \t]+")
+_PLAIN: Final = re.compile(r"[\w ,.'’!?:;\"-]+")  # noqa: RUF001 - as it is typed
+_END: Final = re.compile(r"(?<![.!?…])[.!?…]++[\"'’”)\]*_]*+(?=\s|\Z)|[。！？]++")  # noqa: RUF001 - ends of sentences
+_SHORT: Final = frozenset({"e.g", "i.e", "etc", "vs", "cf", "mr", "mrs", "ms", "dr", "st", "no", "approx", "resp"})
+_WRAPPED_CHARACTERS: Final = 40
+_COMBINING: Final = re.compile("[\u0300-\u036f]{64}")
+_LAST_WORD: Final = 12
+
+
+def folded(text: str) -> str:
+    """The text with each stretch of white space as one space, and none around it."""
+    return " ".join(text.split())
+
+
+def key(text: str) -> str:
+    """What two texts share that count as the same: NFC, white space folded, else exact."""
+    # Sorting thousands of marks on one letter takes quadratic time; no language has such letters.
+    if text.isascii() or _COMBINING.search(text) is not None:
+        return folded(text)
+    return folded(normalize("NFC", text))
+
+
+def apostrophes(text: str) -> str:
+    """The text with plain apostrophes, as long as it was."""
+    return text.replace("\u2019", "'")
+
+
+def clipped(text: str, characters: int) -> str:
+    """The beginning of a folded text, up to a space where there is one; `…` tells that more followed."""
+    short = folded(text[: 4 * characters])
+    if len(short) <= characters:
+        return short
+    cut = short.rfind(" ", characters // 2, characters)
+    return f"{short[: cut if cut > 0 else characters]}…"
+
+
+def is_fence(line: str) -> bool:
+    """Whether a line opens or closes a code fence."""
+    return line.lstrip(" ").startswith(_FENCES) and len(line) - len(line.lstrip(" ")) < 4  # noqa: PLR2004 - Markdown's
+
+
+def lines_of(text: str) -> list[str]:
+    """Its lines, whichever of the three usual ways they end."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, folded, without the marks of lists, quotes and headings.
+
+    Lines that a narrow margin wrapped are one sentence. Of code fences only lines of plain words count.
+    """
+    for paragraph in _paragraphs(text):
+        start = 0
+        for end in _END.finditer(paragraph):
+            if _ends(paragraph, end):
+                yield paragraph[start : end.end()].strip()
+                start = end.end()
+        rest = paragraph[start:].strip()
+        if rest:
+            yield rest
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Lines, with what was wrapped put together."""
+    parts: list[str] = []
+    fenced = False
+    for line in lines_of(text):
+        if is_fence(line):
+            fenced = not fenced
+            if parts:
+                yield " ".join(parts)
+            parts = []
+            continue
+        said = folded(line)
+        if fenced and not (_PLAIN.fullmatch(said) and said.count(" ") > 1):
+            continue
+        if parts and not _goes_on(parts[-1], said):
+            yield " ".join(parts)
+            parts = []
+        said = _MARK.sub("", said, count=1) if _MARK.match(said) else said
+        if said:
+            parts.append(said)
+    if parts:
+        yield " ".join(parts)
+
+
+def _goes_on(line: str, after: str) -> bool:
+    return after[:1].islower() and len(line) >= _WRAPPED_CHARACTERS and line[-1] not in ".!?:;"
+
+
+def _ends(paragraph: str, end: re.Match[str]) -> bool:
+    """Whether a sentence ends here, not only an abbreviation."""
+    after = paragraph[end.end() : end.end() + 2].lstrip()
+    if after[:1].islower() and end[0][0] in ".…":
+        return False
+    before = paragraph[max(0, end.start() - _LAST_WORD) : end.start()]
+    return before.rpartition(" ")[2].lstrip("(\"'").casefold() not in _SHORT or not after
