@@ -67,7 +67,7 @@ def measured(state: State, ask: Ask, mark: Mark | None) -> Fit:
     end = tail(last, target)
     sent = tail(last, target, ask.ephemeral) if ask.ephemeral else end
     fixed, extra = window.fixed(ask, target), cost_of_extra(ask.extra_value, target)
-    messages = rendered.cost + rendered.lasting(last)
+    messages = rendered.done.cost + rendered.lasting(last)
     cost = rendered.cost_of(sent.entries)
     shown = Shown(
         Key(ask.model, ask.dialect, top.configured),
@@ -75,7 +75,7 @@ def measured(state: State, ask: Ask, mark: Mark | None) -> Fit:
         top.id,
         fixed.total + extra,
         messages,
-        max(0, rendered.cost + cost - messages),
+        max(0, rendered.done.cost + cost - messages),
         rendered.up_to(messages),
     )
     quote = price(shown, state.learned, on_path(state.table, top.id))

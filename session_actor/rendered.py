@@ -1,15 +1,15 @@
-"""One view of a path as it is sent: its chunks rendered, counted and hashed once each, and more as the path grows."""
+"""One view of a path as it is sent: rendered and counted once, and more as the path grows."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .blocks import ToolCall
 from .budget.costs import cost_of
+from .finished import Finished, Piece
 from .ledger.entries import AssistantEntry, ResultsEntry, UserEntry
 from .ledger.fold import Fold
-from .requests.canonical import START, chained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,25 +19,18 @@ if TYPE_CHECKING:
     from .ledger.view import View
     from .models import ModelProfile
     from .requests.renderer import Renderer
-    from .requests.request import Note
 
 _PLACEHOLDERS: Final = frozenset({"interrupted", "held"})
+
+_COUNTED: Final = 8
+"""How many entries are known by what they cost."""
 
 _STUB_TOKENS: Final = 40
 """About what one result costs that is shown as one line."""
 
-
-class Piece(NamedTuple):
-    """A chunk as it is sent."""
-
-    chunk: Chunk
-    messages: list[dict[str, Any]]
-    """Shared: a request gets copies."""
-    cost: int
-    """As `cost_of` gives it [tokens]."""
-    calls: tuple[str, ...]
-    """The tools that it calls."""
-
+_STOP_CHUNKS: Final = 16
+_STOPS: Final = 4
+"""After so many chunks each, so many places are remembered to which a pop can go back cheaply."""
 
 NO_PIECES: Final[Mapping[tuple[int, int], Piece]] = {}
 
@@ -53,21 +46,21 @@ class Part(NamedTuple):
     """How much less it costs with its results as stubs [tokens]."""
 
 
+class _Stop(NamedTuple):
+    fold: Fold
+    frames: int
+
+
 class Rendered:
-    """A view at a head. It follows from the frames, the target and the view; `take` and `grow` bring it to a head."""
+    """A view at a head. It follows from the frames, the target and the view; `grow` brings it to a head."""
 
     __slots__ = (
-        "_added",
-        "_ends",
+        "_counted",
         "_fold",
-        "_omitted",
         "_parts",
-        "_sums",
-        "_tools",
-        "chain",
+        "_stops",
+        "done",
         "frames",
-        "messages",
-        "pieces",
         "profile",
         "renderer",
         "target",
@@ -82,19 +75,12 @@ class Rendered:
         self.renderer = renderer
         self.frames: list[int] = []
         """The ids of the frames that were taken, ascending."""
-        self.pieces: list[Piece] = []
+        self.done = Finished()
         """The finished chunks."""
-        self.messages: list[dict[str, Any]] = []
-        """All messages of those."""
-        self.chain = START
-        """The hash of those."""
         self._fold = Fold(target, view)
-        self._sums: list[int] = []
-        self._ends: list[int] = []
-        self._omitted: list[Note] = []
-        self._added: list[Note] = []
-        self._tools: dict[str, None] = {}
         self._parts: list[tuple[Part, ...]] = []
+        self._stops: deque[_Stop] = deque(maxlen=_STOPS)
+        self._counted: deque[tuple[Entry, int]] = deque(maxlen=_COUNTED)
 
     @property
     def head(self) -> int:
@@ -106,51 +92,62 @@ class Rendered:
         """Whether there is nothing to send."""
         return self._fold.is_empty
 
-    @property
-    def cost(self) -> int:
-        """What the finished chunks cost [tokens]."""
-        return self._sums[-1] if self._sums else 0
+    # --- growing ---
 
-    def grow(self, frames: Iterable[Frame], known: Mapping[tuple[int, int], Piece] = NO_PIECES) -> None:
-        """Take the next frames of the path. `known`: pieces of the same target that may come again (`known_pieces`)."""
+    def grow(self, frames: Sequence[Frame], known: Mapping[tuple[int, int], Piece] = NO_PIECES) -> None:
+        """Take the next frames of the path. `known`: pieces of the same target that may come again, by their frames."""
         fold = self._fold
-        for frame in frames:
+        far = len(frames) - 4 * _STOPS * _STOP_CHUNKS
+        for place, frame in enumerate(frames):
             fold.add(frame)
             self.frames.append(frame.id)
-        for place in range(len(self.pieces), len(fold.chunks)):
-            chunk = fold.chunks[place]
+            if place >= far:
+                self._stop()
+        for chunk in fold.chunks[len(self.done.pieces) :]:
             old = known.get((chunk.first_frame, chunk.last_frame))
-            self._keep(old if old is not None and old.chunk == chunk else self.piece(chunk))
+            self.done.keep(old if old is not None and old.chunk == chunk else self.piece(chunk))
 
-    def known_pieces(self) -> Mapping[tuple[int, int], Piece]:
-        """The finished pieces by their first and last frame."""
-        return {(piece.chunk.first_frame, piece.chunk.last_frame): piece for piece in self.pieces}
+    def _stop(self) -> None:
+        stops, fold = self._stops, self._fold
+        newest = len(stops[-1].fold.chunks) if stops else 0
+        if len(fold.chunks) >= newest + _STOP_CHUNKS:
+            stops.append(_Stop(fold.copy(), len(self.frames)))
 
-    def parts(self, last: Piece) -> list[Part]:
-        """The parts of all pieces, `last` being the open one; those of finished pieces are counted once."""
-        for piece in self.pieces[len(self._parts) :]:
-            self._parts.append(parts_of(self, piece))
-        found = [part for parts in self._parts for part in parts]
-        return found + list(parts_of(self, last))
+    def back(self, on_path: Callable[[int], bool]) -> Rendered | None:
+        """Another of the same view, gone back to where it is on a path; None: that is too far down."""
+        for stop in reversed(self._stops):
+            if on_path(self.frames[stop.frames - 1]):
+                other = Rendered(self.target, self.view, self.profile, self.renderer)
+                other.frames = self.frames[: stop.frames]
+                other.done = self.done.first(len(stop.fold.chunks))
+                other._fold = stop.fold.copy()
+                other._parts = self._parts[: len(stop.fold.chunks)]
+                other._stops.extend(kept for kept in self._stops if kept.frames <= stop.frames)
+                return other
+        return None
 
-    def _keep(self, piece: Piece) -> None:
-        self.pieces.append(piece)
-        self.messages.extend(piece.messages)
-        self.chain = chained(self.chain, piece.messages)
-        self._sums.append(self.cost + piece.cost)
-        self._ends.append(piece.chunk.last_frame)
-        self._omitted.extend(piece.chunk.omitted)
-        self._added.extend(piece.chunk.added)
-        self._tools.update(dict.fromkeys(piece.calls))
+    # --- what it comes to ---
 
     def piece(self, chunk: Chunk) -> Piece:
         """A chunk, rendered and counted."""
-        messages = self.renderer.messages(chunk.entries, self.target.model) if chunk.entries else []
-        return Piece(chunk, messages, self.cost_of(chunk.entries), _calls(chunk.entries))
+        return Piece(chunk, self.messages(chunk), self.cost_of(chunk.entries), _calls(chunk.entries))
+
+    def messages(self, chunk: Chunk) -> list[dict[str, Any]]:
+        """A chunk, rendered."""
+        return self.renderer.messages(chunk.entries, self.target.model) if chunk.entries else []
 
     def cost_of(self, entries: Sequence[Entry]) -> int:
-        """What entries cost [tokens]."""
-        return cost_of(entries, self.target, self.profile)
+        """What entries cost [tokens]. Those counted last are known: an open chunk is counted again and again."""
+        return sum([self._cost(entry) for entry in entries])
+
+    def _cost(self, entry: Entry) -> int:
+        counted = self._counted
+        for known, cost in counted:
+            if known == entry:
+                return cost
+        cost = cost_of((entry,), self.target, self.profile)
+        counted.append((entry, cost))
+        return cost
 
     def open_chunk(self) -> Chunk:
         """The chunk that is not finished."""
@@ -158,9 +155,8 @@ class Rendered:
 
     def lasting(self, chunk: Chunk) -> int:
         """What of the open chunk is sent with every later request, too: all but placeholders [tokens]."""
-        entries = chunk.entries
-        cost = self.cost_of(entries)
-        for entry in entries:
+        cost = self.cost_of(chunk.entries)
+        for entry in chunk.entries:
             if type(entry) is ResultsEntry:
                 shown = tuple(result for result in entry.results if result.why not in _PLACEHOLDERS)
                 if len(shown) < len(entry.results):
@@ -169,22 +165,18 @@ class Rendered:
 
     def up_to(self, total: int) -> Callable[[int], int]:
         """A function that tells what the frames up to an id cost; `total`: up to the head [tokens]."""
-
-        def cost(frame_id: int) -> int:
-            if frame_id >= self.head:
-                return total
-            place = bisect_right(self._ends, frame_id)
-            return self._sums[place - 1] if place else 0
-
-        return cost
-
-    def notes(self, last: Chunk) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
-        """What is left out, and what is put in. `last`: the chunk behind the finished ones."""
-        return (*self._omitted, *last.omitted), (*self._added, *last.added)
+        return lambda frame_id: total if frame_id >= self.head else self.done.cost_up_to(frame_id)
 
     def tools(self, last: Piece) -> list[str]:
         """The tools that are called, each once."""
-        return list(dict.fromkeys((*self._tools, *last.calls)))
+        return list(dict.fromkeys((*self.done.tools, *last.calls)))
+
+    def parts(self, last: Piece) -> list[Part]:
+        """The parts of all pieces, `last` being the open one; those of finished pieces are counted once."""
+        for piece in self.done.pieces[len(self._parts) :]:
+            self._parts.append(_parts(self, piece))
+        found = [part for parts in self._parts for part in parts]
+        return found + list(_parts(self, last))
 
 
 def _calls(entries: Iterable[Entry]) -> tuple[str, ...]:
@@ -197,7 +189,7 @@ def _calls(entries: Iterable[Entry]) -> tuple[str, ...]:
     )
 
 
-def parts_of(rendered: Rendered, piece: Piece) -> tuple[Part, ...]:
+def _parts(rendered: Rendered, piece: Piece) -> tuple[Part, ...]:
     """A chunk as one step, and what the user's side says after it."""
     chunk, found = piece.chunk, list[Part]()
     users = [entry for entry in chunk.entries if type(entry) is UserEntry]

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .decide import Decision
     from .fitting import Fit
     from .frames import Frame
-    from .ledger.entries import Chunk
     from .state import State
 
 RENDERER: Final = 1
@@ -101,21 +100,17 @@ def _assembled(state: State, asked: Ask, fit: Fit, seq: int) -> tuple[Request, s
     """The request, every level of it the caller's own, and its hash."""
     rendered, renderer, model = fit.rendered, asked.renderer, asked.model
     end = rendered.piece(fit.end)
-    last = end.messages if fit.sent is fit.end else _messages(fit, fit.sent)
+    last = end.messages if fit.sent is fit.end else rendered.messages(fit.sent)
     output = asked.reserves(calibrated=fit.quote.anchored).output
     made = renderer.assemble(model, asked.instructions, [], output, rendered.tools(end))
     renderer.merge(made, asked.extra_value)
-    digest = sealed(chained(rendered.chain, end.messages), made)
-    made[renderer.MESSAGES] += owned(rendered.messages + last)
+    digest = sealed(chained(rendered.done.chain, end.messages), made)
+    made[renderer.MESSAGES] += owned(rendered.done.messages + last)
     request = Request(made)
     request.seq = seq
     request.dialect, request.model = asked.dialect, model
     request.head, request.generation = asked.top.id, 0
     request.input_tokens, request.max_output_tokens = fit.quote.tokens, output
     request.pending = tuple(pending(state.table, asked.top.id))
-    request.omitted, request.added = rendered.notes(fit.sent)
+    request.omitted, request.added = rendered.done.notes(fit.sent)
     return request, digest
-
-
-def _messages(fit: Fit, chunk: Chunk) -> list[dict[str, object]]:
-    return fit.rendered.renderer.messages(chunk.entries, fit.rendered.target.model)

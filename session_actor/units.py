@@ -10,8 +10,10 @@ from .budget.trim import Unit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .rendered import Part, Piece, Rendered
+    from .finished import Piece
+    from .rendered import Part, Rendered
     from .table import Table
+
 
 def units_of(rendered: Rendered, last: Piece, table: Table, ratio: float) -> list[Unit]:
     """The units of a view, in the order of the path. `last`: its open chunk. `ratio`: real tokens per estimated one."""

@@ -15,8 +15,6 @@ from .paths import on_path
 from .rendered import NO_PIECES, Rendered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .asking import Ask
     from .budget.costs import Fixed
     from .frames import Frame, Instructions
@@ -55,24 +53,28 @@ class Window:
     def rendered(self, ask: Ask, target: Target, view: View, table: Table) -> Rendered:
         """The view at the head that is asked for. Costs what is new since it was last asked for, if that is below."""
         head = ask.top.id
-        same = [made for made in self._views if made.view == view and made.target == target]
+        alike = [made for made in self._views if made.target == target and made.profile is ask.profile]
+        same = [made for made in alike if made.view == view]
         for made in same:
-            above = frames_above(table, head, made.head) if made.profile is ask.profile else None
+            above = frames_above(table, head, made.head)
             if above is not None:
                 made.grow(above)
-                self._keep(made)
-                return made
+                return self._kept(made)
+        for made in same:
+            earlier = made.back(on_path(table, head))
+            if earlier is not None:
+                earlier.grow(frames_above(table, head, earlier.head) or ())
+                return self._kept(earlier)
         made = Rendered(target, view, ask.profile, ask.renderer)
-        known = next((other for other in self._views if other.target == target and other.profile is ask.profile), None)
-        made.grow(shown_frames(table, head, view), NO_PIECES if known is None else known.known_pieces())
-        self._keep(made)
-        return made
+        made.grow(shown_frames(table, head, view), alike[0].done.by_frames() if alike else NO_PIECES)
+        return self._kept(made)
 
-    def _keep(self, made: Rendered) -> None:
+    def _kept(self, made: Rendered) -> Rendered:
         """Put it first, and forget what was not asked for for longest."""
         views = self._views
         if not views or views[0] is not made:
             self._views = [made, *(other for other in views if other is not made)][:_VIEWS_KEPT]
+        return made
 
 
 def window_of(state: State) -> Window:
@@ -93,7 +95,7 @@ def frames_above(table: Table, head: int, below: int) -> list[Frame] | None:
     return found[::-1] if at == below else None
 
 
-def shown_frames(table: Table, head: int, view: View) -> Iterable[Frame]:
+def shown_frames(table: Table, head: int, view: View) -> list[Frame]:
     """The frames of a path that a view shows, oldest first."""
     found: list[Frame] = []
     at: int | None = head

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from session_actor import ContextOverflow, InvalidArgument, NothingToSend, ToolCall
+from session_actor import ContextOverflow, InvalidArgument, NothingToSend, ToolCall, rendered
 from session_actor.blocks import Image, Native, Text, Thinking
 from session_actor.commands import (
     AddAssistant,
@@ -53,9 +54,14 @@ class Window(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(rendered, "_STOP_CHUNKS", 2)  # so that pops go back to remembered places
         self.live = Asked(model=None)
         self.calls = 0
         self.before: dict[tuple[object, ...], tuple[list[Any], int]] = {}
+
+    def teardown(self) -> None:
+        self.patch.undo()
 
     @initialize(model=st.sampled_from(["small", "tiny"]))
     def begin(self, model: str) -> None:

@@ -1,0 +1,92 @@
+"""The finished chunks of a view as they are sent: rendered, counted and hashed once each."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .requests.canonical import START, chained
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .ledger.entries import Chunk
+    from .requests.request import Note
+
+
+class Piece(NamedTuple):
+    """A chunk as it is sent."""
+
+    chunk: Chunk
+    messages: list[dict[str, Any]]
+    """Shared: a request gets copies."""
+    cost: int
+    """As `cost_of` gives it [tokens]."""
+    calls: tuple[str, ...]
+    """The tools that it calls."""
+
+
+class Finished:
+    """Pieces in their order, and what they come to. Pieces are only added; `first` makes another of fewer."""
+
+    __slots__ = ("_added", "_chains", "_counts", "_ends", "_omitted", "_sums", "messages", "pieces", "tools")
+
+    def __init__(self) -> None:
+        """None yet."""
+        self.pieces: list[Piece] = []
+        self.messages: list[dict[str, Any]] = []
+        """All messages of those."""
+        self.tools: dict[str, None] = {}
+        """The tools that they call, each once."""
+        self._chains: list[bytes] = []
+        self._sums: list[int] = []
+        self._ends: list[int] = []
+        self._omitted: list[Note] = []
+        self._added: list[Note] = []
+        self._counts: list[tuple[int, int, int]] = []
+
+    @property
+    def cost(self) -> int:
+        """What they cost [tokens]."""
+        return self._sums[-1] if self._sums else 0
+
+    @property
+    def chain(self) -> bytes:
+        """The hash of their messages (see `requests.canonical`)."""
+        return self._chains[-1] if self._chains else START
+
+    def keep(self, piece: Piece) -> None:
+        """Add the next one."""
+        self._chains.append(chained(self.chain, piece.messages))
+        self._sums.append(self.cost + piece.cost)
+        self._ends.append(piece.chunk.last_frame)
+        self.pieces.append(piece)
+        self.messages.extend(piece.messages)
+        self._omitted.extend(piece.chunk.omitted)
+        self._added.extend(piece.chunk.added)
+        self._counts.append((len(self.messages), len(self._omitted), len(self._added)))
+        if piece.calls:
+            self.tools.update(dict.fromkeys(piece.calls))
+
+    def first(self, count: int) -> Finished:
+        """The same with the first `count` pieces only; the two share the pieces."""
+        other = Finished()
+        messages, omitted, added = self._counts[count - 1] if count else (0, 0, 0)
+        other.pieces, other.messages = self.pieces[:count], self.messages[:messages]
+        other._chains, other._sums, other._ends = self._chains[:count], self._sums[:count], self._ends[:count]
+        other._omitted, other._added, other._counts = self._omitted[:omitted], self._added[:added], self._counts[:count]
+        other.tools = dict.fromkeys(call for piece in other.pieces for call in piece.calls)
+        return other
+
+    def by_frames(self) -> Mapping[tuple[int, int], Piece]:
+        """The pieces by their first and last frame."""
+        return {(piece.chunk.first_frame, piece.chunk.last_frame): piece for piece in self.pieces}
+
+    def cost_up_to(self, frame_id: int) -> int:
+        """What those cost whose last frame is this one or a lower one [tokens]."""
+        place = bisect_right(self._ends, frame_id)
+        return self._sums[place - 1] if place else 0
+
+    def notes(self, last: Chunk) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+        """What is left out, and what is put in. `last`: the chunk that follows."""
+        return (*self._omitted, *last.omitted), (*self._added, *last.added)
