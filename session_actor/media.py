@@ -79,18 +79,12 @@ def _webp(data: bytes) -> Size | None:
         width, height = _LITTLE_SHORTS.unpack_from(data, 26)
         return width & 0x3FFF, height & 0x3FFF
     if form == b"WEBPVP8L" and data[20] == 0x2F:  # noqa: PLR2004 - its signature
-        bits = int.from_bytes(_four(data, 21), "little")
+        bits: int = _LITTLE_LONG.unpack_from(data, 21)[0]
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
     if form == b"WEBPVP8X":
-        numbers = _four(data, 24) + _four(data, 28)
-        return int.from_bytes(numbers[:3], "little") + 1, int.from_bytes(numbers[3:6], "little") + 1
+        low_width, high_width, low_height, high_height = _LITTLE_24_BITS.unpack_from(data, 24)
+        return low_width + (high_width << 16) + 1, low_height + (high_height << 16) + 1
     return None
-
-
-def _four(data: bytes, at: int) -> bytes:
-    if len(data) < at + 2:
-        raise IndexError
-    return data[at : at + 4].ljust(4, b"\0")
 
 
 def _jpeg(data: bytes) -> Size | None:
@@ -116,6 +110,8 @@ def _jpeg(data: bytes) -> Size | None:
 
 _BIG_LONGS: Final = Struct(">II")
 _BIG_SHORTS: Final = Struct(">HH")
+_LITTLE_24_BITS: Final = Struct("<HBHB")
+_LITTLE_LONG: Final = Struct("<I")
 _LITTLE_LONGS: Final = Struct("<ii")
 _LITTLE_SHORTS: Final = Struct("<HH")
 
