@@ -33,11 +33,28 @@ from .specimen import Files, files_of, image_of, lines_of
 
 SESSIONS = ("ann", "ben", "pruned", "\ud800/gap")
 DEAD = "gone"
-SIZES: dict[str, Any] = {"segment_bytes": 2000, "journal_bytes": 900}
-ROUNDS = 5
 TEXTS = ("", 'line\nend \x00 "q"', "é \ud800", "x" * 300)
 REFUSED = (StoreCorrupt, StoreVersionTooNew)
 EVERY_FRAME = range(1, 200)
+
+
+class Shape(NamedTuple):
+    """How much there is of everything."""
+
+    sizes: dict[str, Any]
+    """Those at which a segment and a journal are full."""
+    last_bytes: int
+    """The size at which the last segment is full."""
+    rounds: int
+    """Each makes records of every kind; after each but the last the log is cut."""
+    pruned: int
+    """The frames up to this one are pruned."""
+
+
+SIZES: dict[str, Any] = {"segment_bytes": 2000, "journal_bytes": 900}
+SMALL = Shape(SIZES, last_bytes=2000, rounds=5, pruned=8)
+LARGE = Shape({"segment_bytes": 2000, "journal_bytes": 3500}, last_bytes=9000, rounds=7, pruned=20)
+"""Its files hold more than 20 records each."""
 
 
 class Truth(NamedTuple):
@@ -87,14 +104,14 @@ class Loaded(NamedTuple):
 # --- growing ----------------------------------------------------------------------------------------------------------
 
 
-def grown(loop: SimLoop, *, settled: bool = True) -> Grown:
+def grown(loop: SimLoop, shape: Shape = SMALL, *, settled: bool = True) -> Grown:
     """Grow a store and take its files as the death of the process leaves them; `settled`: after it was idle."""
-    return loop.run(_grown(settled=settled))
+    return loop.run(_grown(shape, settled=settled))
 
 
-async def _grown(*, settled: bool) -> Grown:
-    image = new_image()
-    store = FileStore(ROOT, disk=SimDisk(image), **SIZES)
+async def _grown(shape: Shape, *, settled: bool) -> Grown:
+    image, last = new_image(), shape.rounds - 1
+    store = FileStore(ROOT, disk=SimDisk(image), **shape.sizes)
     await store.open()
     await store.delete(await _said(store, DEAD))
     await store.delete(await _said(store, "ben"))
@@ -102,20 +119,23 @@ async def _grown(*, settled: bool) -> Grown:
     frames = dict.fromkeys(SESSIONS, 1)
     snapshots: dict[str, dict[int, bytes]] = {session: {} for session in SESSIONS}
     in_journals: dict[str, int] = {}
-    for turn in range(ROUNDS):
+    for turn in range(shape.rounds):
         for session, lease in leases.items():
             frames[session] = _grow(store, lease, frames[session], turn)
+            if turn == last:
+                await store.flush("written")
+                store._engine.log.segment_bytes = shape.last_bytes
         await store.flush("synced")
         if turn == 1:
             await _lose_a_record(store, image, leases[SESSIONS[3]])
-        if turn in {2, 3}:
+        if turn in {last - 2, last - 1}:
             for session, lease in leases.items():
                 snapshots[session][lease.appended_seq] = await _saved(store, lease)
-        if turn < ROUNDS - 1:
+        if turn < last:
             await _cut(store)
             rows = {session: store._engine.catalog.get(session) for session in SESSIONS}
             in_journals = {session: row.seq for session, row in rows.items()}
-    assert (await store.prune(leases["pruned"], [(1, 8)])).files
+    assert (await store.prune(leases["pruned"], [(1, shape.pruned)])).files
     if settled:
         await store._engine.settle()
     files = files_of(image)

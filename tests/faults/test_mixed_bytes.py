@@ -1,7 +1,8 @@
 """Files of a store with everything in it (see `grown`): cut off at every length, with every bit flipped.
 
-The journals hold records of every kind and size, and a gap; sealed ones end with an index. The segment of the log is
-the newest, behind others.
+The journals hold more than 20 records of every kind and size, and a gap; sealed ones end with an index. The segment of
+the log is the newest, behind others, with as many. Every case is given to what reads such a file; one in so many, and
+all in headers and snapshots, to a whole store.
 """
 
 from __future__ import annotations
@@ -10,17 +11,23 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from session_actor.persistence import FileStore, PersistenceError
+from session_actor.persistence import FileStore, PersistenceError, StoreCorrupt, StoreVersionTooNew
+from session_actor.persistence.journal import Part, read_journal
+from session_actor.persistence.scan import SegmentScan
 
 from ..simulation.disk import SimDisk
 from ..simulation.life import ROOT
 from ..simulation.loop import simulated
 from .conftest import Faults
-from .grown import SESSIONS, SIZES, Grown, Loaded, grown, judged, least, loaded, opened, shown_by
-from .specimen import image_of
+from .grown import LARGE, SESSIONS, SIZES, Grown, Loaded, Truth, grown, judged, least, loaded, opened, shown_by, wrong
+from .specimen import image_of, lines_of
 from .test_random_edits import owner
 
 PARTS = 4
+RECORDS = 20
+WHOLE_EVERY = 40
+NO_LIMIT = 1 << 40
+REFUSED = (StoreCorrupt, StoreVersionTooNew)
 
 
 def damaged(data: bytes, cases: Sequence[int]) -> Iterator[tuple[int, bytes]]:
@@ -34,6 +41,9 @@ def damaged(data: bytes, cases: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         yield case, bytes(content)
 
 
+# --- journals and snapshots -------------------------------------------------------------------------------------------
+
+
 def files_of(made: Grown) -> list[str]:
     """A sealed journal, one that is not sealed, one that holds a gap, and both snapshots of a session."""
     journals = {
@@ -42,30 +52,39 @@ def files_of(made: Grown) -> list[str]:
     }
     gap = next(path for path in journals[SESSIONS[3]] if b'"store.gap"' in made.files[path])
     assert b'{"index":' in made.files[gap]
+    chosen = [journals["ann"][0], journals["ann"][-1], gap]
+    assert all(made.files[path].count(b'{"seq":') > RECORDS for path in chosen)
     snapshots = sorted(path for path in made.files if "/snapshots/" in path and owner(path) == "ann")
     assert len(snapshots) == 2
-    return [journals["ann"][0], journals["ann"][-1], gap, *snapshots]
+    return [*chosen, *snapshots]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_mixed_journal_that_is_damaged_anywhere_is_refused_and_a_snapshot_is_passed_over(faults: Faults, part):
     with simulated(1) as (loop, _):
-        made = grown(loop)
+        made = grown(loop, LARGE)
         promised = {session: truth.last for session, truth in made.truths.items()}
 
         async def damage() -> None:
             image = image_of(made.files)
-            store = FileStore(ROOT, disk=SimDisk(image), **SIZES)
+            disk = SimDisk(image)
+            store = FileStore(ROOT, disk=disk, **SIZES)
             await store.open()
             for path in files_of(made):
-                data, session = made.files[path], owner(path)
-                is_journal = "/journals/" in path
-                for case, content in damaged(data, faults.some(range(part, len(data) * 9, PARTS))):
+                data, session, truth = made.files[path], owner(path), made.truths[owner(path)]
+                valid = part_of(store, path) if "/journals/" in path else None
+                cases = faults.some(range(part, len(data) * 9, PARTS))
+                for number, (case, content) in enumerate(damaged(data, cases)):
                     image.file(path).data[:] = content
-                    found = await loaded(store, session, snapshots=not is_journal)
-                    assert isinstance(found, PersistenceError if is_journal else Loaded), (path, case)
-                    problems = await judged(store, {session: made.truths[session]}, promised, [not is_journal])
-                    assert problems == [], (path, case)
+                    if valid is None:
+                        found = await loaded(store, session, snapshots=True)
+                        assert isinstance(found, Loaded), (path, case)
+                        assert wrong(truth, found, truth.last) == [], (path, case)
+                    elif number % WHOLE_EVERY:
+                        with pytest.raises(REFUSED):
+                            read_journal(disk, path, valid, (session, truth.birth))
+                    else:
+                        await refused_whole(store, session, truth, promised)
                 image.file(path).data[:] = data
             assert await judged(store, made.truths, promised, [True, False]) == []
             store._engine.let_go()
@@ -73,15 +92,75 @@ def test_a_mixed_journal_that_is_damaged_anywhere_is_refused_and_a_snapshot_is_p
         loop.run(damage())
 
 
+def part_of(store: FileStore, path: str) -> Part:
+    """The valid part of a journal file, as the catalog has it."""
+    row = store._engine.catalog.get(owner(path))
+    number = int(path.rpartition("-")[2].partition(".")[0])
+    for sealed in store._engine.catalog.files.of(row.session, row.birth):
+        if sealed.number == number:
+            return Part.of(sealed)
+    return Part(row.journal, row.bytes, row.bytes, None, row.seq, row.sum, row.crc)
+
+
+async def refused_whole(store: FileStore, session: str, truth: Truth, promised: dict[str, int]) -> None:
+    """The session is refused, and no frame that is read of it is another."""
+    assert isinstance(await loaded(store, session, snapshots=False), PersistenceError)
+    assert await judged(store, {session: truth}, promised, []) == []
+
+
+# --- the log ----------------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_mixed_segment_behind_others_that_is_damaged_anywhere_loses_nothing_that_was_shown_to_be_synced(faults, part):
     with simulated(1) as (loop, _):
-        made = grown(loop)
+        made = grown(loop, LARGE)
         shown = shown_by(made)
         path = shown[-1].path
-        data = made.files[path].rstrip(b"\0")
-        for number, (case, content) in enumerate(damaged(data, faults.some(range(part, len(data) * 9, PARTS)))):
-            files = made.files | {path: content}
-            some = {session: made.truths[session] for session in (SESSIONS[3], SESSIONS[number % 3])}
-            found = opened(loop, files, some, least(made, shown, files), [number % 2 == 0], quick=True)
-            assert isinstance(found, PersistenceError) or found == [], case
+        assert len({line.path for line in shown}) > 1
+        segment = Sound(path, made.files[path].rstrip(b"\0"))
+        assert len(segment.places) > RECORDS
+        cases = faults.some(range(part, len(segment.data) * 9, PARTS))
+        for number, (case, content) in enumerate(damaged(segment.data, cases)):
+            segment.check(content, case)
+            if number % WHOLE_EVERY == 0 or content[: segment.header] != segment.data[: segment.header]:
+                files = made.files | {path: content}
+                some = {session: made.truths[session] for session in (SESSIONS[3], SESSIONS[number % 3])}
+                found = opened(loop, files, some, least(made, shown, files), [number % 2 == 0], quick=True)
+                assert isinstance(found, PersistenceError) or found == [], case
+
+
+class Sound:
+    """A segment, and where each of its records lies."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path = path
+        self.number = int(path.rpartition("/")[2].partition(".")[0])
+        self.data = data
+        self.header = data.index(b"\n") + 1
+        self.lines = lines_of(data)
+        self.places, damage = self.read(data)
+        assert not damage
+
+    def read(self, content: bytes) -> tuple[set[tuple[int, int, bytes]], bool]:
+        """The places of the records that count, and whether there is damage."""
+        scan = SegmentScan(self.path, self.number, content)
+        for _ in scan.steps(NO_LIMIT):
+            pass
+        damage = scan.judge(proven=False)
+        spans = ((key, places) for key, places in scan.spans.items())
+        return {(run[i], run[i + 1], key) for key, run in spans for i in range(0, len(run), 2)}, bool(damage)
+
+    def check(self, content: bytes, case: int) -> None:
+        """No record but those that were, where they were; none is missing that a sound line shows to be synced."""
+        try:
+            found, damage = self.read(content)
+        except StoreVersionTooNew:
+            return
+        assert found <= self.places, case
+        assert all(content[begin:end] == self.data[begin:end] for begin, end, _ in found), case
+        if damage:
+            return
+        sound = (line for line in self.lines if content[line.start : line.end] == self.data[line.start : line.end])
+        synced = max((line.synced_bytes for line in sound), default=0)
+        assert {place for place in self.places if place[1] < synced} <= found, case
