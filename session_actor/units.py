@@ -6,11 +6,13 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from .budget.trim import Unit
+from .ledger.fold import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from .finished import Piece
+    from .frames import Frame
     from .rendered import Part, Rendered
     from .table import Table
 
@@ -18,39 +20,67 @@ if TYPE_CHECKING:
 def units_of(rendered: Rendered, last: Piece, table: Table, ratio: float) -> list[Unit]:
     """The units of a view, in the order of the path. `last`: its open chunk. `ratio`: real tokens per estimated one."""
     groups = _grouped(rendered.parts(last), table)
-    frames, found = rendered.frames, list[Unit]()
+    ids, found = rendered.frames, list[Unit]()
     for place, group in enumerate(groups):
-        low = 0 if place == 0 else bisect_left(frames, group[0].start)
-        high = len(frames) if place + 1 == len(groups) else bisect_left(frames, groups[place + 1][0].start)
-        ids = tuple(frames[low:high])
-        if ids:
-            found.append(_unit(group, ids, table, ratio))
+        low = 0 if place == 0 else bisect_left(ids, group[0].start)
+        high = len(ids) if place + 1 == len(groups) else bisect_left(ids, groups[place + 1][0].start)
+        frames = [table.at(frame_id) for frame_id in ids[low:high]]
+        if frames:
+            found.extend(_units(rendered, group, frames, ratio))
     return found
 
 
-def _unit(group: Sequence[Part], ids: tuple[int, ...], table: Table, ratio: float) -> Unit:
-    return Unit(
-        ids,
-        round(ratio * sum(part.cost for part in group)),
-        table.at(ids[-1]).exchange or 0,
-        any(part.is_user for part in group),
-        any(table.at(frame_id).pinned for frame_id in ids),
-        round(ratio * sum(part.saving for part in group)),
-    )
+def _units(rendered: Rendered, group: Sequence[Part], frames: Sequence[Frame], ratio: float) -> Iterator[Unit]:
+    """A group as one unit; but user turns without an answer between them are one each."""
+    cost = ratio * sum(part.cost for part in group)
+    saving = round(ratio * sum(part.saving for part in group))
+    only_user = all(part.is_user for part in group)
+    turns = _by_turns(frames) if only_user else [frames]
+    shares = [1.0] if len(turns) == 1 else _shares(rendered, turns)
+    for part, share in zip(turns, shares, strict=True):
+        yield Unit(
+            tuple([frame.id for frame in part]),
+            round(cost * share),
+            part[-1].exchange or 0,
+            only_user or any(frame.exchange == frame.id for frame in part),
+            any(frame.pinned for frame in part),
+            saving,
+        )
+
+
+def _by_turns(frames: Sequence[Frame]) -> list[list[Frame]]:
+    """Frames of the user's side, a new list from each that has a turn of its own; the first has one."""
+    found: list[list[Frame]] = []
+    for frame in frames:
+        if not found or (frame.turns and frame.turns[0].role != "tool"):
+            found.append([frame])
+        else:
+            found[-1].append(frame)
+    return found
+
+
+def _shares(rendered: Rendered, turns: Sequence[Sequence[Frame]]) -> list[float]:
+    """What part of their cost is each one's."""
+    costs = [rendered.cost_of(folded(frames, rendered.target).open_chunk().entries) + 1 for frames in turns]
+    return [cost / sum(costs) for cost in costs]
 
 
 def _grouped(parts: Sequence[Part], table: Table) -> list[list[Part]]:
     """Those together that share a frame: none of them can be left out alone."""
     groups: list[list[Part]] = []
     for part in parts:
-        if groups and (part.start <= groups[-1][-1].start or _goes_on(table, part.start)):
+        if groups and (part.start <= groups[-1][-1].start or _goes_on(part, table)):
             groups[-1].append(part)
         else:
             groups.append([part])
     return groups
 
 
-def _goes_on(table: Table, frame_id: int) -> bool:
-    """Whether a frame begins with results: they belong to the step before."""
-    turns = table.at(frame_id).turns
+def _goes_on(part: Part, table: Table) -> bool:
+    """Whether the frame that a user's turn stands in has results of the step before it.
+
+    An assistant turn behind results in one frame begins a unit all the same: where all frames are so, nothing could be
+    left out else. The results are shown as user text where their call is hidden.
+    """
+    turns = table.at(part.start).turns if part.is_user else ()
     return bool(turns) and turns[0].role == "tool"

@@ -6,17 +6,20 @@ import pytest
 
 from session_actor import ContextOverflow
 from session_actor.artifacts import artifacts_in
-from session_actor.blocks import Text, ToolCall
+from session_actor.blocks import Text, ToolCall, ToolResult
 from session_actor.commands import (
     AddAssistant,
+    AddReference,
     AddToolResult,
     AddUser,
     BuildRequest,
     Fork,
     Goto,
     NoteArtifact,
+    Pop,
     Push,
 )
+from session_actor.frames import Turn
 
 from .asked import SMALL, Asked, messages_of, same, shown
 
@@ -182,3 +185,51 @@ def test_input_and_output_together_never_exceed_the_window(live, dialect, wanted
         request = live.ask(dialect, max_output_tokens=wanted)
         assert request.input_tokens + request.max_output_tokens <= SMALL.window
         live.do(AddAssistant("because " * 100))
+
+
+def test_user_turns_without_an_answer_between_them_are_left_out_one_by_one(live, dialect):
+    for number in range(20):
+        live.do(AddReference(f"page{number} " + "data " * 2_000, "a page"))
+    live.do(AddUser("What do they say?"))
+    text = shown(live.ask(dialect))
+    assert "What do they say?" in text
+    assert "page19 " in text
+    assert "page0 " not in text
+
+
+def test_frames_of_results_with_the_next_call_are_left_out_too(live, dialect):
+    live.do(AddUser("Do it all."))
+    live.do(AddAssistant("", tool_calls=[ToolCall("c0", "ls")]))
+    for number in range(80):
+        result = ToolResult(f"c{number}", (Text(f"needle{number} " + "hay " * 500),))
+        call = Turn("assistant", (ToolCall(f"c{number + 1}", "ls"),))
+        live.do(Push(turns=(Turn("tool", (result,)), call)))
+        request = live.ask(dialect)
+        assert f"needle{number} " in shown(request)
+    assert "Do it all." in shown(request)
+
+
+def test_what_the_user_asked_for_in_a_frame_with_its_answer_stays(live, dialect):
+    live.do(AddUser("First of all: hello."))
+    call = Turn("assistant", (ToolCall("first", "ls"),))
+    live.do(Push(turns=(Turn("user", (Text("Do it all."),)), call)))
+    live.do(AddToolResult("first", "well"))
+    for number in range(80):
+        live.do(AddAssistant("hay " * 300, tool_calls=[ToolCall(f"c{number}", "ls")]))
+        live.do(AddToolResult(f"c{number}", "hay " * 200))
+        request = live.ask(dialect)
+    assert "Do it all." in shown(request)
+    assert "First of all" not in shown(request)
+
+
+def test_going_back_to_a_remembered_place_shows_what_is_shown_from_there(live, dialect):
+    for number in range(120):
+        step(live, number, "hay")
+        if number % 9 == 0:
+            live.do(AddUser(f"question {number}"))
+    live.ask(dialect)
+    for n in (1, 2, 40, 3, 150):
+        live.do(Pop(n))
+        request = live.ask(dialect)
+        live.state.window = None
+        assert same(live.ask(dialect), request)
