@@ -13,7 +13,7 @@ class Fact(msgspec.Struct, frozen=True, gc=False, array_like=True):
     frame: int
     """The frame that said it first."""
     kind: str = ""
-    """Of an identifier: `path`, `url`, `hash`, `id`, `version`, `email` or `number`; of an artifact: how it was used."""
+    """Of an identifier: `path`, `url`, `hash`, `id`, `version`, `email`, `number`; of an artifact: how it was used."""
     seen: int = 1
     """In how many frames."""
     last_seen: int = 0

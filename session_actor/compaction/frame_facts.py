@@ -147,14 +147,15 @@ def _plain_arguments(arguments: str) -> str:
 
 def _leaves(value: Any, depth: int) -> Iterator[str]:
     if isinstance(value, dict) and depth < _DEEPEST:
-        for name, item in cast("dict[str, Any]", value).items():
-            yield name
+        fields = cast("dict[str, Any]", value)
+        yield from fields
+        for item in fields.values():
             yield from _leaves(item, depth + 1)
     elif isinstance(value, list) and depth < _DEEPEST:
-        for item in cast("list[Any]", value):
+        for item in cast("list[Any]", value):  # type: ignore[redundant-cast] # pyright does not know it
             yield from _leaves(item, depth + 1)
     else:
-        yield str(value)
+        yield repr(value) if type(value) is not str else value
 
 
 def _names(parts: list[_Said], frame: Frame) -> tuple[tuple[Ranked, ...], frozenset[str]]:

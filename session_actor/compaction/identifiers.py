@@ -47,6 +47,7 @@ _ENDINGS: Final = frozenset(
 _PRODUCT: Final = re.compile(r"[A-Z][A-Za-z0-9]*\.(?:js|ts|io|py)")
 
 _NUMBER: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?")
+_ALONE: Final = re.compile(rf"(?<![A-Za-z_0-9.,])(?:{_NUMBER.pattern})")
 _UNITS: Final = (
     "ms|µs|us|ns|s|sec|secs|seconds?|min|mins|minutes?|h|hours?|days?|weeks?|months?|years?|%|percent|kB|KB|MB|GB|TB|KiB"
     "|MiB|GiB|TiB|bytes?|bits?|tokens?|px|Hz|kHz|MHz|GHz|kW|W|kWh|V|mV|A|mA|km|m|cm|mm|kg|g|mg|l|ml|°C|°F|K|€|\\$|£|USD"
@@ -83,6 +84,7 @@ def found_in(text: str) -> Found:
     for word in dict.fromkeys(words):
         if word.isalpha() or len(word) > _LONGEST:
             continue
+        is_plain = False
         for part in _parts(word):
             kind = kind_of(part)
             if kind in {"hash", "id", "url"}:
@@ -91,8 +93,11 @@ def found_in(text: str) -> Found:
                     continue
             if kind:
                 names.setdefault(part, Name(part, kind))
-            if kind in {"", "path", "version"} and _DIGITS.search(word):
-                numbers.update(map(plain_number, _NUMBER.findall(part if kind else word)))
+            if kind in {"path", "version"}:
+                numbers.update(map(plain_number, _NUMBER.findall(part)))
+            is_plain = is_plain or not kind
+        if is_plain and _DIGITS.search(word):
+            numbers.update(map(plain_number, _NUMBER.findall(word)))
     return Found(tuple(names.values()), frozenset(numbers))
 
 
@@ -168,8 +173,13 @@ def plain_number(text: str) -> str:
 
 
 def numbers_in(text: str) -> Iterator[str]:
-    """All numbers of a text, as `plain_number` writes them."""
-    return map(plain_number, _NUMBER.findall(text))
+    """The numbers of a text that are neither part of a name nor of a word, as `plain_number` writes them."""
+    for word in dict.fromkeys(_WORD.findall(text)):
+        if word.isalpha() or len(word) > _LONGEST or _DIGITS.search(word) is None:
+            continue
+        for part in _parts(word):
+            if not kind_of(part):
+                yield from map(plain_number, _ALONE.findall(part))
 
 
 def measures_in(text: str) -> Iterator[Name]:

@@ -9,7 +9,7 @@ from unicodedata import normalize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FENCES: Final = ("```", "~~~")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})(.*)\Z", re.DOTALL)
 _MARK: Final = re.compile(r"(?:[-*+•]|[0-9]{1,3}[.)]|>+|#{1,6})[ \t]+")
 _PLAIN: Final = re.compile(r"[\w ,.'’!?:;\"-]+")  # noqa: RUF001 - as it is typed
 _END: Final = re.compile(r"(?<![.!?…])[.!?…]++[\"'’”)\]*_]*+(?=\s|\Z)|[。！？]++")  # noqa: RUF001 - ends of sentences
@@ -46,9 +46,20 @@ def clipped(text: str, characters: int) -> str:
     return f"{short[: cut if cut > 0 else characters]}…"
 
 
-def is_fence(line: str) -> bool:
-    """Whether a line opens or closes a code fence."""
-    return line.lstrip(" ").startswith(_FENCES) and len(line) - len(line.lstrip(" ")) < 4  # noqa: PLR2004 - Markdown's
+def fenced(lines: list[str]) -> list[bool]:
+    """For each line whether it is part of a code fence, the lines that open and close it included (CommonMark, 4.5)."""
+    found: list[bool] = []
+    closing = ""
+    for line in lines:
+        fence = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        found.append(bool(closing) or fence is not None)
+        if fence is None:
+            continue
+        if not closing:
+            closing = fence[1]
+        elif fence[1].startswith(closing) and not fence[2].strip():
+            closing = ""
+    return found
 
 
 def lines_of(text: str) -> list[str]:
@@ -75,17 +86,11 @@ def sentences(text: str) -> Iterator[str]:
 def _paragraphs(text: str) -> Iterator[str]:
     """Lines, with what was wrapped put together."""
     parts: list[str] = []
-    fenced = False
-    for line in lines_of(text):
-        if is_fence(line):
-            fenced = not fenced
-            if parts:
-                yield " ".join(parts)
-            parts = []
-            continue
+    lines = lines_of(text)
+    for line, is_code in zip(lines, fenced(lines), strict=True):
         said = folded(line)
-        if fenced and not (_PLAIN.fullmatch(said) and said.count(" ") > 1):
-            continue
+        if is_code and not (_PLAIN.fullmatch(said) and said.count(" ") > 1):
+            said = ""
         if parts and not _goes_on(parts[-1], said):
             yield " ".join(parts)
             parts = []

@@ -1,0 +1,109 @@
+"""Whether what a summary names is known: paths, addresses, hashes, ids, numbers and frames."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from .identifiers import found_in, holds_name, holds_part, numbers_in, plain_number
+from .verdict import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    from .facts import Fact, Facts
+    from .known import Known
+
+_CODES: Final = {"path": "unknown_path", "url": "unknown_url", "hash": "unknown_hash"}
+_OTHER: Final = "unknown_id"
+_IN_PARTS: Final = frozenset({"path", "url"})
+_LOOKED_UP: Final = 64
+"""So many names that are not known as they stand are looked for in the source; the others count as unknown."""
+
+_UNKNOWN_NUMBERS: Final = 2
+_LEAST_DIGITS: Final = 3
+_POINTER: Final = re.compile(
+    r"(?i)\bframes?[ \t]{1,4}#?([0-9]{1,18})(?:[ \t]{0,4}(?:-|\u2013|to|and|,)[ \t]{0,4}#?([0-9]{1,18}))?(?![\w])"
+)
+_MARKER: Final = re.compile(r"(?m)^[ \t]*[0-9]{1,3}[.)](?=[ \t])")
+
+
+class Names:
+    """What a summary may name."""
+
+    def __init__(self, known: Known, texts: Iterable[str], facts: Facts) -> None:
+        """`texts`: all of the source."""
+        self._known = known
+        self._texts = tuple(texts)
+        kept = list(_texts_of(facts))
+        self._kept = frozenset(name.text for text in kept for name in found_in(text).names)
+        self._numbers = frozenset(number for text in kept for number in numbers_in(text))
+        self._left = _LOOKED_UP
+
+    def unknown(self, own: str) -> Iterator[Reason]:
+        """The names of a text that the source does not have, by kind."""
+        count: Counter[str] = Counter()
+        for name in found_in(own).names:
+            if not self._has(name.text, name.kind):
+                count[_CODES.get(name.kind, _OTHER)] += 1
+        return (Reason(code, count=number) for code, number in sorted(count.items()))
+
+    def _has(self, text: str, kind: str) -> bool:
+        names, kept = self._known.names, self._kept
+        if text in names or text in kept or text.removeprefix("./") in names:
+            return True
+        if text.startswith("#") and plain_number(text[1:]) in self._known.numbers:
+            return True
+        if kind in _IN_PARTS:
+            return self._finds(text.rstrip("/\\"), parts=True)
+        return self._finds(text, parts=False)
+
+    def _finds(self, text: str, *, parts: bool) -> bool:
+        if self._left <= 0:
+            return False
+        self._left -= 1
+        holds = holds_part if parts else holds_name
+        return any(holds(source, text) for source in self._texts if text in source)
+
+    def strange_numbers(self, own: str) -> Iterator[Reason]:
+        """Too many numbers that the source does not have, and those that look like one that is kept."""
+        plain = _MARKER.sub("", _POINTER.sub("", own))
+        strange = [
+            number
+            for number in dict.fromkeys(numbers_in(plain))
+            if number not in self._known.numbers and number not in self._numbers and not self._finds(number, parts=True)
+        ]
+        changed = sum(any(is_near(number, kept) for kept in sorted(self._numbers)) for number in strange)
+        if len(strange) > _UNKNOWN_NUMBERS:
+            yield Reason("unknown_numbers", count=len(strange), limit=_UNKNOWN_NUMBERS)
+        if changed:
+            yield Reason("number_changed", count=changed)
+
+    def lost_pointers(self, own: str, frames: Container[int]) -> Iterator[Reason]:
+        """Frames that are pointed to and are neither on the path nor spoken of in the source."""
+        lost = 0
+        for found in _POINTER.finditer(own):
+            named = [int(number) for number in found.groups() if number]
+            if any(number not in frames for number in named) and not self._finds(found[0], parts=True):
+                lost += 1
+        if lost:
+            yield Reason("pointer_unknown", count=lost)
+
+
+def is_near(number: str, kept: str) -> bool:
+    """Whether two numbers differ by one digit that was lost, added or changed; short ones are never near."""
+    one, other = sorted((number.replace(".", ""), kept.replace(".", "")), key=len)
+    if len(one) < _LEAST_DIGITS or len(other) - len(one) > 1:
+        return False
+    same = next((at for at, digit in enumerate(one) if digit != other[at]), len(one))
+    if len(one) == len(other):
+        return one[same + 1 :] == other[same + 1 :]
+    return one[same:] == other[same + 1 :]
+
+
+def _texts_of(facts: Facts) -> Iterator[str]:
+    lists: tuple[tuple[Fact, ...], ...] = (facts.constraints, facts.decisions, facts.assumptions, facts.retracted)
+    for kept in (*lists, facts.artifacts, facts.identifiers, facts.inputs):
+        yield from (fact.text for fact in kept)
+    yield from (fact.text for fact in (facts.goal, facts.open_question) if fact is not None)

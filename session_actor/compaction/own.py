@@ -1,0 +1,66 @@
+"""What a summary says in its own words: without the facts that it repeats word for word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .headings import MADE_OF_FACTS, OPTIONAL, is_nothing
+from .needs import artifact_line, safe
+from .texts import key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .facts import Fact, Facts
+    from .headings import Layout
+
+_MADE: Final = key(MADE_OF_FACTS)
+
+
+class Own(NamedTuple):
+    """A summary without the facts that are whole points of it."""
+
+    text: str
+    """All of it."""
+    kept: str
+    """What stands outside `Retracted`."""
+    rules: str
+    """What stands under `Constraints`."""
+
+
+def own_words(layout: Layout, facts: Facts) -> Own:
+    """Leave out what is a fact of its section, word for word. Such a point is the user's or the embedder's wording."""
+    lines = list(layout.lines)
+    known = _facts_by_section(facts)
+    for section in layout.sections:
+        lines[section.heading] = ""
+        if is_nothing(layout.body(section)):
+            lines[section.heading + 1 : section.end] = [""] * (section.end - section.heading - 1)
+        repeated = known.get(section.name, frozenset())
+        for item in layout.items(section) if repeated else ():
+            if item.key in repeated:
+                lines[item.start : item.end] = [""] * (item.end - item.start)
+    retracted, rules = layout.section(OPTIONAL), layout.section("Constraints")
+    kept = lines if retracted is None else lines[: retracted.heading] + lines[retracted.end :]
+    ruled = [] if rules is None else lines[rules.heading + 1 : rules.end]
+    return Own("\n".join(lines), "\n".join(kept), "\n".join(ruled))
+
+
+def _facts_by_section(facts: Facts) -> dict[str, frozenset[str]]:
+    goal = () if facts.goal is None else (facts.goal,)
+    question = () if facts.open_question is None else (facts.open_question,)
+    return {
+        "Goal": _keys(goal),
+        "Constraints": _keys(facts.constraints),
+        "Decisions": _keys(facts.decisions),
+        "Assumptions": _keys(facts.assumptions),
+        "Retracted": _keys(facts.retracted),
+        "Progress": _keys(facts.inputs) | {_MADE},
+        "Files": frozenset(key(artifact_line(fact)) for fact in facts.artifacts),
+        "Identifiers": _keys(facts.identifiers),
+        "Open question": _keys(question),
+    }
+
+
+def _keys(facts: Iterable[Fact]) -> frozenset[str]:
+    return frozenset(key(safe(fact)) for fact in facts)

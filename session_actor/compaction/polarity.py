@@ -1,0 +1,132 @@
+"""Whether a summary turns a rule into its opposite."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .texts import apostrophes, key, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_UPPER: Final = re.compile(
+    r"\b(?:at most|no more than|not more than|no longer than|no later than|maximum|up to|less than|fewer than)\b"
+)
+_LOWER: Final = re.compile(
+    r"\b(?:at least|no less than|no fewer than|not less than|no earlier than|minimum|more than|or more)\b"
+)
+_WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_NO: Final = frozenset(
+    (
+        "never",
+        "not",
+        "no",
+        "cannot",
+        "without",
+        "forbidden",
+        "prohibited",
+        "avoid",
+        "unless",
+        "neither",
+        "nor",
+        "refrain",
+    )
+)
+_EMPTY: Final = frozenset(
+    (
+        *("the", "a", "an", "and", "or", "to", "of", "in", "on", "at", "is", "are", "be", "it", "this", "that", "with"),
+        *(
+            "must",
+            "shall",
+            "should",
+            "will",
+            "would",
+            "may",
+            "can",
+            "do",
+            "does",
+            "did",
+            "always",
+            "only",
+            "please",
+            "you",
+        ),
+        *(
+            "we",
+            "i",
+            "they",
+            "user",
+            "wants",
+            "if",
+            "when",
+            "for",
+            "by",
+            "as",
+            "any",
+            "all",
+            "ever",
+            "allowed",
+            "required",
+        ),
+        *("ensure", "make", "sure", "have", "has", "was", "were", "been", "just", "fine", "ok", "okay", "now", "also"),
+    )
+)
+_SHARED: Final = 0.75
+_LONGER: Final = 4
+_STEM: Final = 4
+
+
+class _Sense(NamedTuple):
+    content: frozenset[str]
+    negated: bool
+    bound: int
+    """1: at most; -1: at least; 0: neither, or both."""
+
+
+def inverted(rules: Sequence[str], own: str) -> list[int]:
+    """The places of the rules that a text says the opposite of; `own`: without the rules themselves."""
+    said = [_sense(sentence) for sentence in sentences(own)]
+    holders: defaultdict[str, list[int]] = defaultdict(list)
+    for place, sense in enumerate(said):
+        for word in sense.content:
+            holders[word].append(place)
+    return [what for what, rule in enumerate(rules) if _is_inverted(_sense(rule), said, holders)]
+
+
+def _is_inverted(rule: _Sense, said: Sequence[_Sense], holders: dict[str, list[int]]) -> bool:
+    shared: Counter[int] = Counter()
+    for word in rule.content:
+        shared.update(holders.get(word, ()))
+    return any(
+        count >= _SHARED * len(rule.content)
+        and len(said[place].content) <= 2 * len(rule.content) + _LONGER
+        and _differs(rule, said[place])
+        for place, count in shared.items()
+    )
+
+
+def _differs(rule: _Sense, said: _Sense) -> bool:
+    return rule.negated != said.negated or rule.bound * said.bound < 0
+
+
+def _sense(sentence: str) -> _Sense:
+    """What a sentence is about, and whether it says yes or no."""
+    plain = apostrophes(key(sentence)).lower()
+    rest, upper = _UPPER.subn(" ", plain)
+    rest, lower = _LOWER.subn(" ", rest)
+    words = _WORD.findall(rest)
+    negations = sum(word in _NO or word.endswith("n't") for word in words)
+    content = frozenset(
+        _stem(word) for word in words if word not in _NO and word not in _EMPTY and not word.endswith("n't")
+    )
+    return _Sense(content, negations % 2 == 1, (upper > 0) - (lower > 0))
+
+
+def _stem(word: str) -> str:
+    """The word without a common English ending."""
+    for ending in ("ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= _STEM - 1:
+            return word.removesuffix(ending)
+    return word
