@@ -1,6 +1,7 @@
 """Everything that the README and the pages beside it show is run, and what it prints is compared with what they say.
 
-A piece of the README has a service and a new session for itself; the pieces of another page run one after the other.
+A piece of the README has a service and a new session for itself, and a client of Anthropic's SDK whose server is here;
+the pieces of another page run one after the other.
 """
 
 from __future__ import annotations
@@ -9,19 +10,22 @@ import ast
 import contextlib
 import inspect
 import io
+import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import AsyncIterator, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
 import structlog
 
 import session_actor
-from session_actor import SessionService
+from session_actor import SessionService, validate_request
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -89,13 +93,61 @@ def test_the_first_example_goes_on_where_it_stopped(tmp_path: Path):
     assert [run.count("high water") for run in runs] == [1, 2]
 
 
+class Messages(BaseHTTPRequestHandler):
+    """Anthropic's Messages API, with a model that reads the gauge and tells what it said; only for valid requests."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        problems = validate_request("anthropic", request)
+        body = json.dumps(
+            {"error": {"type": "invalid_request_error", "message": problems}} if problems else self.said(request)
+        )
+        self.send_response(400 if problems else 200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    @staticmethod
+    def said(request: dict[str, Any]) -> dict[str, Any]:
+        first = request["messages"][-1]["content"][0]
+        if first["type"] == "tool_result":
+            block = {"type": "text", "text": f"The water at the Mole stands at {first['content']}."}
+        else:
+            block = {"type": "tool_use", "id": "toolu_1", "name": "read_gauge", "input": {"station": "Mole"}}
+        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": request["model"], "content": [block]}
+        usage = {"input_tokens": 700, "output_tokens": 20}
+        stop_reason = "tool_use" if block["type"] == "tool_use" else "end_turn"
+        return {**message, "stop_reason": stop_reason, "stop_sequence": None, "usage": usage}
+
+    def log_message(self, *args: object) -> None:
+        """Nothing."""
+
+
+@contextlib.asynccontextmanager
+async def anthropic_client() -> AsyncIterator[object]:
+    import anthropic
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Messages) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        try:
+            async with anthropic.AsyncAnthropic(api_key="none", base_url=url, max_retries=0) as client:
+                yield client
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @pytest.mark.usefixtures("_logs_aside")
 @pytest.mark.parametrize("block", PIECES, ids=line_of)
 async def test_a_piece_of_the_readme_prints_what_it_says(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     async with SessionService.open(tmp_path / "service") as service:
         names = {"service": service, "session": await service.session("user-42", create=True)}
-        assert await printed_by(block, names) == (block.printed or "")
+        async with anthropic_client() if "client." in block.code else contextlib.nullcontext() as names["client"]:
+            assert await printed_by(block, names) == (block.printed or "")
         if "app" in names:
             await check_app(names["app"])
 
@@ -154,13 +206,20 @@ def test_the_values_in_the_table_have_the_fields_that_it_names():
     rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
     assert len(rows) > 15
     for names, fields in rows:
-        found = set(re.findall(r"`(\w+)(?:\(\))?`", fields)) - set(session_actor.__all__)
+        found = set(re.findall(r"`(\w+)(?:\(\))?`", fields)) - {
+            name for name in session_actor.__all__ if name[0].isupper()
+        }
         values = [getattr(session_actor, name) for name in re.findall(r"`(\w+)`", names)]
         missing = {field for field in found if not any(hasattr(value, field) for value in values)}
         assert missing == set(), names
-        own = {name for value in values for name in getattr(value, "__struct_fields__", ()) if not name.startswith("_")}
+        own = {name for value in values for name in fields_of(value) if not name.startswith("_")}
         untold = own - found - {"given_turns", "at_us", "open_calls", "configured", "run_from"}
         assert untold == set() or "…" in fields, names
+
+
+def fields_of(value: type) -> tuple[str, ...]:
+    """The fields of a Struct, and what a request knows beside its keys."""
+    return getattr(value, "__struct_fields__", None) or getattr(value, "__slots__", ())
 
 
 def test_every_method_is_in_the_table():
