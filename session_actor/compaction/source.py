@@ -11,20 +11,19 @@ from session_actor.blocks import Document, Image, Native, Reference, Text, ToolC
 from session_actor.ledger.natives import known_of
 from session_actor.persistence.values import encode_record_data
 from session_actor.requests.texts import clean
-from session_actor.tokens.estimate import estimate_tokens
 
-from .facts import FrameFacts, facts_of
+from .constraints import ENGLISH
+from .frame_facts import FrameFacts, facts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from session_actor.blocks import Block
     from session_actor.frames import Frame, Turn
 
-DIGEST_BYTES: Final = 16
+    from .constraints import Markers
 
-_PIECE, _PIECES = 16_384, 4
-"""A text longer than so many pieces of so many characters is not counted whole, but pieces of it are."""
+DIGEST_BYTES: Final = 16
 
 
 class Said(NamedTuple):
@@ -41,8 +40,6 @@ class Part(msgspec.Struct, frozen=True, gc=False):
 
     digest: bytes
     """Of the frame's id and all that it says."""
-    tokens: int
-    """What it says, estimated."""
     facts: FrameFacts
 
 
@@ -54,14 +51,13 @@ class _Content(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     assistant_output: str
     assumptions: tuple[str, ...]
     decisions: tuple[str, ...]
-    given_turns: tuple[Turn, ...] | None
-    artifacts: tuple[object, ...]
+    given_turns: object
+    artifacts: object
 
 
-def part_of(frame: Frame, family: str, extra_markers: Sequence[str] = ()) -> Part:
-    """What a plan needs to know of a frame; costs O(its length). `family`: of the tokenizer."""
-    tokens = sum(_tokens(said.text, family) for said in said_in(frame))
-    return Part(digest_of(frame), tokens, facts_of(frame, extra_markers))
+def part_of(frame: Frame, markers: Markers = ENGLISH) -> Part:
+    """What a plan needs to know of a frame; costs O(its length)."""
+    return Part(digest_of(frame), facts_of(frame, pinned=False, markers=markers))
 
 
 def digest_of(frame: Frame) -> bytes:
@@ -110,15 +106,6 @@ def _text(block: Block) -> str:
     if isinstance(block, Image):
         return "[an image]"
     return "[a document]" if isinstance(block, Document) else ""
-
-
-def _tokens(text: str, family: str) -> int:
-    """About how many tokens a text has; of a very long one a few pieces are looked at."""
-    if len(text) <= _PIECES * _PIECE:
-        return estimate_tokens(text, family)
-    stride = len(text) // _PIECES
-    seen = sum(estimate_tokens(text[start : start + _PIECE], family) for start in range(0, stride * _PIECES, stride))
-    return seen * len(text) // (_PIECES * _PIECE)
 
 
 def range_hash(previous: str, digests: Iterable[bytes]) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from session_actor.budget.trim import Unit
+from session_actor.compaction.plan import Plan, Previous, Wanted
 from session_actor.frames import Frame
 from session_actor.ledger.view import WHOLE, View
 from session_actor.models.profile import ModelProfile
+from session_actor.paths import path_runs
 from session_actor.rendered import Rendered
 from session_actor.requests import dialect_of
 from session_actor.units import units_of
@@ -41,3 +43,26 @@ def long_talk(exchanges: int = 10, words: int = 200, **fields: Any) -> Talk:
         talk.user(f"Question {number}: " + "why is that " * (words // 3), **fields)
         talk.says(f"Answer {number}: " + "because it is " * (words // 3))
     return talk
+
+
+def wanted(talk: Talk, previous: Previous | None = None, **fields: Any) -> Wanted:
+    """What a plan for the head of a conversation is made from."""
+    covered = 0 if previous is None else previous.covered_frame
+    view = WHOLE if previous is None else View(cut=covered + 1, kept=previous.kept, trimmed=True)
+    given: dict[str, Any] = {
+        "session": "s",
+        "generation": 1 if previous is None else previous.generation + 1,
+        "frames": above(talk, covered),
+        "lent": [] if previous is None else [talk.state.table.at(kept) for kept in previous.kept],
+        "units": units(talk, view),
+        "window": WINDOW,
+        "family": FAMILY,
+        "previous": previous,
+        "runs": path_runs(talk.state.table, talk.frames[-1].id),
+    }
+    return Wanted(**{**given, **fields})
+
+
+def adopted(plan: Plan, sealed: str) -> Previous:
+    """The compaction that a plan becomes with a summary."""
+    return Previous(plan.generation, plan.covered_frame, sealed, plan.facts, plan.kept)

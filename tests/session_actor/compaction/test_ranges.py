@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from session_actor.blocks import CallRef
 from session_actor.commands import Push
 from session_actor.compaction.ranges import Range, range_of, tail_tokens
-from session_actor.ledger.view import View
+from session_actor.ledger.view import WHOLE, View
 
 from ..window.ledger_talk import Talk, call
 from .planned import above, long_talk, units
@@ -18,7 +18,9 @@ from .planned import above, long_talk, units
 LONG = "because it is so " * 60
 
 
-def chosen(talk: Talk, tail: int = 500, pinned: Any = frozenset(), view: View = View(), covered: int = 0) -> Range | None:
+def chosen(
+    talk: Talk, tail: int = 500, pinned: Any = frozenset(), view: View = WHOLE, covered: int = 0
+) -> Range | None:
     return range_of(above(talk, covered), units(talk, view), tail, pinned)
 
 
@@ -140,7 +142,9 @@ def test_frames_that_a_trim_hides_are_covered_too_and_pinned_ones_among_them_kep
     assert found is not None
     assert found.covered_frame > 9
     assert 4 in found.kept
-    assert found.tokens == sum(u.cost for u in units(talk, view) if u.frames[-1] <= found.covered_frame and 4 not in u.frames)
+    assert found.tokens == sum(
+        u.cost for u in units(talk, view) if u.frames[-1] <= found.covered_frame and 4 not in u.frames
+    )
 
 
 def test_nothing_is_covered_twice() -> None:
