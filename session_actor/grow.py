@@ -15,7 +15,7 @@ from .spending import NOTHING_SPENT, plus
 
 if TYPE_CHECKING:
     from .events import Pushed
-    from .frames import Instructions
+    from .frames import Artifact, Instructions
 
 KEYFRAMES: Final = 32
 """Every so many ids there is a keyframe."""
@@ -23,6 +23,7 @@ KEYFRAMES: Final = 32
 BLOCK: Final = KEYFRAMES - 1
 """`id & BLOCK` is 0 for those; `id & ~BLOCK` is where the block of a frame begins."""
 
+_NONE: Final[tuple[Artifact, ...]] = ()
 _NOTHING: Final = Frame(0, None, 0, 0, spent=NOTHING_SPENT)
 """Stands for the parent of a frame that has none; it is never in a table."""
 
@@ -33,7 +34,8 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
     frame_id, turns, instructions = event.id, event.turns, event.instructions
     parent_id = frame_id - 1 if type(event) is Added else event.parent  # a property, which costs a call
     user_input, assistant_output = event.user_input, event.assistant_output
-    exchange, step, open_calls, spent = below.exchange, below.step, below.open_calls, below.spent
+    exchange, step, open_calls = below.exchange, below.step, below.open_calls
+    artifacts, spent = _NONE, below.spent
     if turns is None:
         if user_input:
             exchange = frame_id
@@ -42,7 +44,7 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
         if open_calls and (user_input or assistant_output):
             open_calls = still_held(open_calls)
     else:
-        spoke = False
+        spoke, artifacts = False, event.artifacts  # a text notes none
         for turn in turns:
             if turn.role == "user":
                 exchange = frame_id
@@ -73,7 +75,7 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
         open_calls,
         below.configured if instructions is None else frame_id,
         below.run_from if parent_id == frame_id - 1 else frame_id,
-        event.artifacts,
+        artifacts,
         spent,
     )
 
