@@ -20,8 +20,14 @@ _WORDS: Final = (
     *("not more than", "not less than", "no longer than", "mandatory", "off limits", "off-limits", "without asking"),
 )
 _ASKS: Final = re.compile(
-    r"(?i)(?:why|what|when|where|who|how|which|is|are|was|were|am|do|does|did|has|have|had|should|must|may)\b"
+    r"(?i)(?:\A|[,;:] )(?:why|what|when|where|who|how|which|is|are|was|were|am|do|does|did|has|have|had|should|must"
+    r"|may)\b"
 )
+_REQUEST: Final = re.compile(r"(?i)(?:please|(?:can|could|would|will) you)\b")
+_UNSURE: Final = re.compile(
+    r"(?i)\bi (?:do not|don't|dont) (?:know|think|tink|understand|see|get|remember|recall|believe)\b"
+)
+"""Says nothing of what is to be done."""
 _CLAUSE: Final = re.compile(r"(?<=[,;:—])\s")
 _LONGEST: Final = 600
 _UNSPACED: Final = 0x2E80
@@ -61,7 +67,7 @@ def rules_in(text: str, markers: Markers = ENGLISH) -> Iterator[str]:
     """The rules in a text, in its order, each folded, secrets hidden; a question is none."""
     pattern = _pattern(markers)
     for sentence in sentences(text):
-        plain = apostrophes(sentence)
+        plain = _UNSURE.sub("", apostrophes(sentence))
         if pattern.search(plain) is None or _is_question(plain):
             continue
         if len(sentence) <= _LONGEST:
@@ -71,7 +77,8 @@ def rules_in(text: str, markers: Markers = ENGLISH) -> Iterator[str]:
 
 
 def _is_question(sentence: str) -> bool:
-    return sentence.endswith("?") and _ASKS.match(sentence) is not None
+    """Whether it asks for an answer, and not for something to be done."""
+    return sentence.endswith("?") and not _REQUEST.match(sentence) and _ASKS.search(sentence) is not None
 
 
 def _pieces(sentence: str, pattern: re.Pattern[str]) -> Iterator[str]:

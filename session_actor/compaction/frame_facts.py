@@ -16,7 +16,7 @@ from .secrets import redacted
 from .texts import clipped, folded, sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from session_actor.blocks import Block
     from session_actor.frames import Frame
@@ -151,11 +151,11 @@ def _leaves(value: Any, depth: int) -> Iterator[str]:
         yield from fields
         for item in fields.values():
             yield from _leaves(item, depth + 1)
-    elif isinstance(value, list) and depth < _DEEPEST:
-        for item in cast("list[Any]", value):  # type: ignore[redundant-cast] # pyright does not know it
+    elif isinstance(value, (list, tuple)) and depth < _DEEPEST:
+        for item in cast("Iterable[Any]", value):
             yield from _leaves(item, depth + 1)
     else:
-        yield repr(value) if type(value) is not str else value
+        yield str(cast("object", value))
 
 
 def _names(parts: list[_Said], frame: Frame) -> tuple[tuple[Ranked, ...], frozenset[str]]:

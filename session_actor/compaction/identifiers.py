@@ -10,7 +10,10 @@ from .secrets import has_secret, names_secret
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_WORD: Final = re.compile(r"[^\s\"'`<>()\[\]{}|;“”‘’«»]+")  # noqa: RUF001 - all that quotes
+_APART: Final = r"\s\"'`<>()\[\]{}|;“”‘’«»"  # noqa: RUF001 - all that quotes
+_WORD: Final = re.compile(rf"[^{_APART}]+")
+_TELLING: Final = re.compile(rf"(?<![^{_APART}])(?:[^{_APART}0-9/\\@.]++|\.(?![A-Za-z]))*+[0-9/\\@.][^{_APART}]*+")
+"""A word that may be an exact name or a number: it has a digit, a slash, an at sign or a dot within."""
 _PARTS: Final = re.compile(r"=|,(?![0-9]{3}(?![0-9]))")
 _TRAIL: Final = ".,:;!?*"
 _LONGEST: Final = 1_024
@@ -23,7 +26,9 @@ _HASH: Final = re.compile(r"(?:(?:sha1|sha256|sha512|md5|blake2b)[:-])?(?:[0-9a-
 _TICKET: Final = re.compile(r"([A-Z][A-Z0-9]{1,9})-[0-9]{1,9}|#[0-9]{1,8}|[A-Z]{2,6}[0-9]{5,12}")
 _OPAQUE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*[_-][A-Za-z0-9_-]{3,}")
 _VERSION: Final = re.compile(r"(?:v?[0-9]+(?:\.[0-9]+){2,5}|v[0-9]+(?:\.[0-9]+)+)(?:[-+][0-9A-Za-z.+-]+)?")
-_ROOTED: Final = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+~%$-]+(?:[/\\]+[\w.@+~%$-]+)*[/\\]?")
+_ROOTED: Final = re.compile(
+    r"(?:(?:~|\.{1,2}|[A-Za-z]:)?/|(?:[A-Za-z]:|\.{1,2}|\\)\\)[\w.@+~%$-]+(?:[/\\]+[\w.@+~%$-]+)*[/\\]?"
+)
 _FILE: Final = re.compile(r"(?:[\w.@+~%$-]+[/\\])*[\w@+~%$-][\w.@+~%$-]*\.([A-Za-z][A-Za-z0-9]{0,9})")
 _FOLDER: Final = re.compile(r"(?:[\w.@+~%$-]+[/\\])+")
 _LINE: Final = re.compile(r":[0-9]")
@@ -54,10 +59,12 @@ _UNITS: Final = (
     "|EUR|GBP|CHF|JPY|rps|qps|users?|rows?|requests?|items?|files?|lines?|retries|attempts|times"
 )
 _MEASURE: Final = re.compile(
-    r"(?<![\w.,/:#-])(?:([$€£])[ ]?)?(?:[0-9]{1,3}(?:,[0-9]{3})++|[0-9]{1,30})(?:\.[0-9]{1,30})?+"
+    r"(?<![\w.,/:;#\[\x1b-])(?:([$€£])[ ]?)?(?:[0-9]{1,3}(?:,[0-9]{3})++|[0-9]{1,30})(?:\.[0-9]{1,30})?+"
     rf"(?:[ ]?({_UNITS})(?!\w))?+"
 )
 _SECRET_NEAR: Final = 3
+_MAY_BE_SECRET: Final = frozenset(("hash", "id", "url"))
+_WITH_NUMBERS: Final = frozenset(("", "path", "version"))
 
 
 class Name(NamedTuple):
@@ -77,52 +84,60 @@ class Found(NamedTuple):
 
 def found_in(text: str) -> Found:
     """The exact names and numbers of a text; what looks like a secret is left out."""
-    words = _WORD.findall(text)
     names: dict[str, Name] = {}
     numbers: set[str] = set()
-    places: dict[str, int] | None = None
-    for word in dict.fromkeys(words):
-        if word.isalpha() or len(word) > _LONGEST:
+    near = _Near(text)
+    for word in dict.fromkeys(_TELLING.findall(text)):
+        if word.isdecimal():
+            numbers.add(plain_number(word))
             continue
-        is_plain = False
         for part in _parts(word):
             kind = kind_of(part)
-            if kind in {"hash", "id", "url"}:
-                places = _first_places(words) if places is None else places
-                if _is_secret(part, word, words, places[word]):
-                    continue
+            if kind in _MAY_BE_SECRET and near.is_secret(part, word):
+                continue
             if kind:
                 names.setdefault(part, Name(part, kind))
-            if kind in {"path", "version"}:
-                numbers.update(map(plain_number, _NUMBER.findall(part)))
-            is_plain = is_plain or not kind
-        if is_plain and _DIGITS.search(word):
-            numbers.update(map(plain_number, _NUMBER.findall(word)))
+            if kind in _WITH_NUMBERS and _DIGITS.search(word):
+                numbers.update(map(plain_number, _NUMBER.findall(part if kind else word)))
     return Found(tuple(names.values()), frozenset(numbers))
 
 
-def _first_places(words: list[str]) -> dict[str, int]:
-    return dict(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
+class _Near:
+    """What stands before the words of a text; it is only read when it is asked for."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._words: list[str] = []
+        self._places: dict[str, int] = {}
 
-def _is_secret(part: str, word: str, words: list[str], place: int) -> bool:
-    near = words[max(0, place - _SECRET_NEAR) : place]
-    announced = names_secret(word.removesuffix(part)) or any(names_secret(before) for before in near)
-    return announced or has_secret(part)
+    def is_secret(self, part: str, word: str) -> bool:
+        """Whether a name looks like a secret, or what stands before it, where it comes first, says that it is one."""
+        if not self._words:
+            self._words = words = _WORD.findall(self._text)
+            self._places = dict(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
+        place = self._places.get(word, 0)
+        before = self._words[max(0, place - _SECRET_NEAR) : place]
+        return names_secret(word.removesuffix(part)) or any(map(names_secret, before)) or has_secret(part)
 
 
 def _parts(word: str) -> Iterable[str]:
     """What a word may name: it itself without punctuation, or what stands between commas and equals signs."""
+    if len(word) > _LONGEST:
+        return ()
     if "://" in word:
-        yield word.rstrip(_TRAIL)
-        return
-    for part in _PARTS.split(word) if "," in word or "=" in word else (word,):
-        bare = part.strip("*").rstrip(_TRAIL)
-        if ":" in bare and not bare.startswith("sha"):
-            line = _LINE.search(bare)
-            bare = bare if line is None else bare[: line.start()]
-        if not bare.isalpha():
-            yield bare
+        return (word.rstrip(_TRAIL),)
+    if "," in word or "=" in word:
+        return [_bare(part) for part in _PARTS.split(word)]
+    return (_bare(word),)
+
+
+def _bare(word: str) -> str:
+    """A word without punctuation, and without the number of a line."""
+    bare = word.strip("*").rstrip(_TRAIL)
+    if ":" in bare and not bare.startswith("sha"):
+        line = _LINE.search(bare)
+        return bare if line is None else bare[: line.start()]
+    return bare
 
 
 def kind_of(word: str) -> str:
@@ -175,9 +190,7 @@ def plain_number(text: str) -> str:
 def numbers_in(text: str) -> Iterator[str]:
     """The numbers of a text that are neither part of a name nor of a word, as `plain_number` writes them."""
     for word in dict.fromkeys(_WORD.findall(text)):
-        if word.isalpha() or len(word) > _LONGEST or _DIGITS.search(word) is None:
-            continue
-        for part in _parts(word):
+        for part in _parts(word) if _DIGITS.search(word) else ():
             if not kind_of(part):
                 yield from map(plain_number, _ALONE.findall(part))
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Tally: TypeAlias = tuple[tuple[str, int], ...]
 """How many of a language's commonest words were found, by language."""
 
-_SAMPLE: Final = 4_000
+_SAMPLE: Final = 1_000
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _COMMON: Final = {
     "en": "the and of to is was that for with this are not has have been be it as on by from which will you we",
@@ -48,10 +48,14 @@ _SHARE: Final = 5
 
 def tally(text: str) -> Tally:
     """Count the commonest words of the languages in the beginning of a text."""
-    sample = text[:_SAMPLE].lower()
+    return _counted(text[:_SAMPLE].lower())
+
+
+def _counted(sample: str) -> Tally:
     found: Counter[str] = Counter()
-    for word in _WORD.findall(sample):
-        found.update(_LANGUAGES.get(word, ()))
+    for word, count in Counter([word for word in _WORD.findall(sample) if word in _LANGUAGES]).items():
+        for name in _LANGUAGES[word]:
+            found[name] += count
     if not sample.isascii():
         for name, (letters, weight) in _SCRIPTS.items():
             found[name] += len(letters.findall(sample)) // weight
@@ -75,7 +79,7 @@ def spoken(found: Tally) -> tuple[str, ...]:
 
 def is_foreign(text: str, languages: Iterable[str]) -> bool:
     """Whether a text is clearly in another language than these; not when either side cannot be told."""
-    own = dict(tally(text))
+    own = dict(_counted(text.lower()))
     expected = list(languages)
     most = max(own.values(), default=0)
     return bool(expected) and most >= _ENOUGH and all(own.get(name, 0) * 2 < most for name in expected)

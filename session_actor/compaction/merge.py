@@ -27,6 +27,7 @@ _ARTIFACTS_KEPT: Final = 64
 _ANSWERED_KEPT: Final = 16
 _INPUTS_KEPT: Final = 8
 _SEEN_TWICE: Final = 2
+_GOAL_SPACES: Final = 2
 
 
 def merged(
@@ -54,7 +55,7 @@ def merged(
     budget = max(1, cap_tokens // _CAP_SHARE)
     answered, question = _questions(parts, old)
     return Facts(
-        goal=old.goal or next((Fact(part.said, part.frame, "goal") for part in parts if part.said), None),
+        goal=old.goal or _goal(parts),
         constraints=_said(old.constraints, parts, lambda part: part.rules),
         decisions=_said(old.decisions, parts, lambda part: part.decisions),
         assumptions=_without(_said(old.assumptions, parts, lambda part: part.assumptions), wrong),
@@ -66,6 +67,13 @@ def merged(
         inputs=(*old.inputs, *(Fact(part.said, part.frame, "input") for part in parts if part.said))[-_INPUTS_KEPT:],
         languages=spoken(summed(part.tally for part in parts)) or old.languages,
     )
+
+
+def _goal(parts: Sequence[FrameFacts]) -> Fact | None:
+    """What the user said first; a word or two, such as a greeting, only if there is nothing else."""
+    said = [part for part in parts if part.said]
+    first = next((part for part in said if part.said.count(" ") >= _GOAL_SPACES), said[0] if said else None)
+    return None if first is None else Fact(first.said, first.frame, "goal")
 
 
 def _safe(text: str) -> str:

@@ -31,11 +31,18 @@ _NAMED: Final = re.compile(
     r"(?i:\b[a-z0-9_-]{0,40}(?:api[_-]?key|secret|token|passw(?:or)?d|pwd|credentials?)[\"']?[ ]?[:=][ ]?[\"']?)"
     r"([^\s\"'\[\]<>(){},;$]{6,200}+)"
 )
+_HINTS: Final = (
+    *("sk-", "k_live_", "k_test_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xox", "AKIA"),
+    *("ASIA", "AIza", "ya29.", "hf_", "npm_", "pypi-", "SG.", "eyJ", "PRIVATE KEY", "://"),
+)
+"""Most texts hold none of these, and no word of those below: no pattern needs to be tried then."""
+_WORDS: Final = ("key", "secret", "token", "passw", "pwd", "credential", "bearer")
 _SHAPED: Final = re.compile("|".join(_KNOWN))
 _LONG: Final = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{32,512}+(?![A-Za-z0-9+/_=-])")
 _HEX: Final = re.compile(r"[0-9a-fA-F-]+")
 _CHANGE: Final = re.compile(r"(?:[0-9](?=[A-Za-z])|[a-z](?=[A-Z0-9])|[A-Z](?=[0-9]))")
 _WORD: Final = re.compile(r"(?i)api[_-]?key|secret|token|passw|pwd|credential|bearer")
+_LEAST_LONG, _ROUNDS = 32, 4
 _NEEDED_DIGITS, _NEEDED_CHANGES, _SURE_CHARACTERS = 4, 8, 20
 
 
@@ -46,12 +53,22 @@ def has_secret(text: str) -> bool:
 
 def redacted(text: str) -> str:
     """The text with `[secret]` in place of what looks like one. Doing it again changes nothing."""
-    for _ in range(4):
-        made = _NAMED.sub(_hide_value, _SHAPED.sub(HIDDEN, _LONG.sub(_hide_long, text)))
+    for _ in range(_ROUNDS):
+        made = _once(text)
         if made == text:
             break
         text = made
     return text
+
+
+def _once(text: str) -> str:
+    if len(text) >= _LEAST_LONG:
+        text = _LONG.sub(_hide_long, text)
+    lower = text.lower()
+    announced = any(word in lower for word in _WORDS)
+    if announced or any(hint in text for hint in _HINTS):
+        text = _SHAPED.sub(HIDDEN, text)
+    return _NAMED.sub(_hide_value, text) if announced else text
 
 
 def names_secret(word: str) -> bool:

@@ -40,9 +40,9 @@ _REFUSAL: Final = re.compile(
 )
 _ERROR: Final = re.compile(
     r"(?i)(?:\{\s*\"(?:error|type\"\s*:\s*\"error)\"|traceback \(most recent|(?:[a-z_.]{0,80}error|exception)\s*:"
-    r"|error\b[^a-z]|http(?:/[0-9.]+)? ?[45][0-9]{2}|[45][0-9]{2} [a-z]|<!doctype html|<html|internal server error|bad gateway"
-    r"|service unavailable|rate limit|too many requests|upstream |overloaded|request timed out|api error"
-    r"|context length)"
+    r"|error\b[^a-z]|http(?:/[0-9.]+)? ?[45][0-9]{2}|[45][0-9]{2} [a-z]|<!doctype html|<html"
+    r"|internal server error|bad gateway|service unavailable|rate limit|too many requests"
+    r"|upstream |overloaded|request timed out|api error|context length)"
 )
 _PLACEHOLDER: Final = re.compile(
     r"(?i)(?:\[[^\]]{0,80}\]|<[a-z][^>]{0,80}>|\{\{?[^}]{0,80}\}\}?|\(?(?:todo|tbd|tba|fixme|xxx+|placeholder"
