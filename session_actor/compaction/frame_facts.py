@@ -86,18 +86,19 @@ def facts_of(frame: Frame, *, pinned: bool | None = None, markers: Markers = ENG
     spoken = [part.text for part in parts if part.rank <= ASSISTANT]
     laws = spoken if (frame.pinned if pinned is None else pinned) else user
     names, numbers = _names(parts, frame)
+    said = _beginning(user) if user else ""
     return FrameFacts(
         frame=frame.id,
         rules=tuple(dict.fromkeys(rule for text in laws for rule in rules_in(text, markers))),
         decisions=_kept(frame.decisions),
         assumptions=_kept(frame.assumptions),
-        artifacts=tuple((folded(artifact.path), artifact.how) for artifact in frame.artifacts),
+        artifacts=tuple([(folded(artifact.path), artifact.how) for artifact in frame.artifacts]),
         names=names,
         numbers=numbers,
-        said=_beginning(user),
-        questions=_questions(user),
+        said=said,
+        questions=_questions(user, said) if user else (),
         ends=_end(frame),
-        tally=summed(map(tally, spoken)),
+        tally=summed(map(tally, spoken)) if spoken else (),
     )
 
 
@@ -183,7 +184,7 @@ def _beginning(texts: list[str]) -> str:
     return clipped(redacted(folded(" ".join(text[: 4 * SAID_CHARACTERS] for text in texts[:4]))), SAID_CHARACTERS)
 
 
-def _questions(texts: list[str]) -> tuple[str, ...]:
+def _questions(texts: list[str], said: str) -> tuple[str, ...]:
     """The last questions in what was said; else its beginning."""
     found = [
         clipped(redacted(sentence[: 4 * _QUESTION_CHARACTERS]), _QUESTION_CHARACTERS)
@@ -192,7 +193,7 @@ def _questions(texts: list[str]) -> tuple[str, ...]:
         if sentence.endswith(("?", "\uff1f", "\u061f"))
     ]
     if not found:
-        found = list(filter(None, [clipped(_beginning(texts), _QUESTION_CHARACTERS)]))
+        found = list(filter(None, [clipped(said, _QUESTION_CHARACTERS)]))
     return tuple(found[-_QUESTIONS_KEPT:])
 
 

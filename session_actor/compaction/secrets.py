@@ -42,7 +42,7 @@ _LONG: Final = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{32,512}+(?![A-
 _HEX: Final = re.compile(r"[0-9a-fA-F-]+")
 _CHANGE: Final = re.compile(r"(?:[0-9](?=[A-Za-z])|[a-z](?=[A-Z0-9])|[A-Z](?=[0-9]))")
 _WORD: Final = re.compile(r"(?i)api[_-]?key|secret|token|passw|pwd|credential|bearer")
-_LEAST_LONG, _ROUNDS = 32, 4
+_SHORTEST, _LEAST_LONG, _ROUNDS = 8, 32, 4
 _NEEDED_DIGITS, _NEEDED_CHANGES, _SURE_CHARACTERS = 4, 8, 20
 
 
@@ -53,7 +53,7 @@ def has_secret(text: str) -> bool:
 
 def redacted(text: str) -> str:
     """The text with `[secret]` in place of what looks like one. Doing it again changes nothing."""
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS if len(text) >= _SHORTEST else 0):
         made = _once(text)
         if made == text:
             break
@@ -65,8 +65,8 @@ def _once(text: str) -> str:
     if len(text) >= _LEAST_LONG:
         text = _LONG.sub(_hide_long, text)
     lower = text.lower()
-    announced = any(word in lower for word in _WORDS)
-    if announced or any(hint in text for hint in _HINTS):
+    announced = [word for word in _WORDS if word in lower]
+    if announced or [hint for hint in _HINTS if hint in text]:
         text = _SHAPED.sub(HIDDEN, text)
     return _NAMED.sub(_hide_value, text) if announced else text
 
