@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from . import content
 from .blocks import NULL, thawed
 from .budget.calibration import ceiling
+from .budget.readings import NOTHING, Learned
 from .budget.reserves import reserves
 from .content import checked
 from .errors import InvalidArgument
@@ -55,14 +56,14 @@ class Ask(NamedTuple):
     extra: msgspec.Raw
     """What is merged into it, as JSON text."""
     ephemeral: tuple[Block, ...]
-    ceiling: int | None
-    """The longest input that the model takes by what was learned [tokens]; None: nothing was."""
+    learned: Learned
+    """What is known of real lengths."""
 
     @classmethod
     def of_nothing(cls, profile: ModelProfile, model: str) -> Ask:
         """A request of an empty path, which nobody can send; its budget can be told."""
         dialect = profile.dialects[0]
-        return cls(dialect, dialect_of(dialect), model, profile, _NOBODY, None, NULL, (), None)
+        return cls(dialect, dialect_of(dialect), model, profile, _NOBODY, None, NULL, (), NOTHING)
 
     @property
     def instructions(self) -> Instructions | None:
@@ -76,7 +77,15 @@ class Ask(NamedTuple):
     def allowance(self, *, calibrated: bool = False) -> int:
         """What the input may take [tokens]."""
         allowance = self.reserves(calibrated=calibrated).allowance
-        return allowance if self.ceiling is None else min(allowance, self.ceiling)
+        most = ceiling(self.learned, self.model, self.dialect)
+        return allowance if most is None else min(allowance, most)
+
+    def unwarned(self) -> Ask | None:
+        """The same without what refusals have taught; None: they taught nothing of its model."""
+        learned = self.learned
+        if all((one.model, one.dialect) != (self.model, self.dialect) for one in learned.failures):
+            return None
+        return self._replace(learned=Learned(learned.readings))
 
     def target(self, mark: Mark | None) -> Target:
         """Whom it is for. What varies from request to request has no part in it: equal targets share what is made."""
@@ -119,7 +128,7 @@ def ask(  # noqa: PLR0917 - what a request can be asked for
         wanted,
         merged,
         _ephemeral(ephemeral),
-        ceiling(state.learned, model, name),
+        state.learned,
     )
     asked.reserves()  # it checks what output is wanted
     return asked

@@ -78,7 +78,7 @@ def measured(state: State, ask: Ask, mark: Mark | None) -> Fit:
         max(0, rendered.done.cost + cost - messages),
         rendered.up_to(messages),
     )
-    quote = price(shown, state.learned, on_path(state.table, top.id))
+    quote = price(shown, ask.learned, on_path(state.table, top.id))
     lent = cost - rendered.cost_of(end.entries) if ask.ephemeral else 0
     return Fit(mark, rendered, last, end, sent, fixed, extra, lent, quote, ask.allowance(calibrated=quote.anchored))
 
@@ -89,7 +89,21 @@ def unfitted(state: State, ask: Ask) -> Fit:
 
 
 def fitted(state: State, ask: Ask) -> Fit:
-    """What a request is, with a new mark when it is time for one. Raises `NothingToSend`, `ContextOverflow`."""
+    """What a request is, with a new mark when it is time for one. Raises `NothingToSend`, `ContextOverflow`.
+
+    When nothing fits by what a refusal has taught, as little as possible is shown all the same: a refusal may have been
+    mistaken, and only an answer corrects it.
+    """
+    try:
+        return _fitted(state, ask)
+    except ContextOverflow:
+        unwarned = ask.unwarned()
+        if unwarned is None:
+            raise
+        return _least(state, unwarned)
+
+
+def _fitted(state: State, ask: Ask) -> Fit:
     fit = unfitted(state, ask)
     for _ in range(_ROUNDS):
         mark = _next_mark(state, ask, fit)
@@ -101,12 +115,27 @@ def fitted(state: State, ask: Ask) -> Fit:
     return fit
 
 
+def _least(state: State, ask: Ask) -> Fit:
+    """As little as can be shown. Raises `ContextOverflow` when even that does not fit."""
+    fit = unfitted(state, ask)
+    units = _units(state, ask, fit)
+    beside, (cut, _, stubs) = _beside(units, fit), _as_is(fit)
+    least = plan_trim(units, beside, 1, cut=cut, stubs=stubs)
+    if isinstance(least, TooBig):
+        plan = plan_trim(units, beside, least.tokens, cut=cut, stubs=stubs, target=1.0)
+        if plan is not None and not isinstance(plan, TooBig):
+            fit = measured(state, ask, _mark(state, ask, fit, plan))
+    if fit.quote.tokens > fit.allowance:
+        raise _overflow(state, ask, fit)
+    return fit
+
+
 def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
     """What to show instead; None: it is right as it is, or nothing can be done."""
     quote, allowance = fit.quote, fit.allowance
     if quote.tokens < YELLOW * allowance and quote.upper < RED * allowance:
         return None
-    units = _units(state, fit)
+    units = _units(state, ask, fit)
     plan = _plan(units, fit)
     if plan is None:
         return None
@@ -117,9 +146,9 @@ def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
     return None if _same(mark, fit.mark) else mark
 
 
-def _units(state: State, fit: Fit) -> list[Unit]:
+def _units(state: State, ask: Ask, fit: Fit) -> list[Unit]:
     rendered, key = fit.rendered, fit.quote.key
-    return units_of(rendered, rendered.piece(fit.last), state.table, ratio_of(state.learned, key))
+    return units_of(rendered, rendered.piece(fit.last), state.table, ratio_of(ask.learned, key))
 
 
 def _plan(units: list[Unit], fit: Fit) -> Trim | TooBig | None:
@@ -199,7 +228,7 @@ def _shorter(plan: TooBig, fit: Fit) -> int | None:
 
 def _overflow(state: State, ask: Ask, fit: Fit) -> ContextOverflow:
     """Blame the largest part of what cannot be left out."""
-    units, tokens = _units(state, fit), fit.quote.tokens
+    units, tokens = _units(state, ask, fit), fit.quote.tokens
     beside = _beside(units, fit)
     plan = plan_trim(units, beside, min(fit.allowance, tokens - 1))
     least = plan.tokens if isinstance(plan, TooBig) else tokens

@@ -72,7 +72,7 @@ def request_failed(state: State, command: RequestFailed, head: int | None) -> De
     tokens = None if command.tokens is None else checked(count, command.tokens, "tokens")
     limit = None if command.limit is None else checked(count, command.limit, "limit")
     if limit is not None and checked(flag, command.with_output, "with_output"):
-        limit = max(1, limit - event.max_output_tokens)
+        limit = max(limit - event.max_output_tokens, limit // 4)
     too_long = checked(flag, command.too_long, "too_long")
     return RequestRefused(seq, too_long, tokens, limit, astray(state, seq)), SMALL, None
 

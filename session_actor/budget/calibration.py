@@ -57,6 +57,8 @@ _STEP: Final = 1.1
 """A refusal makes prices go up at least by this."""
 _BELOW: Final = 0.97
 """A request known to be so long was refused: the model takes at most this share of it."""
+_MOST: Final = 8
+"""No refusal makes prices higher than so many times, or the allowance lower: of a small request it was a mistake."""
 _MODELS: Final = 8
 """The most models whose refusals are remembered."""
 
@@ -132,8 +134,8 @@ def fail(
 ) -> Learned:
     """What is known once a provider refused a request as too long: the same view is over the allowance from now on.
 
-    Either its price is (by what the provider counted, or by a factor, when nothing was measured), or the allowance
-    sinks below its price (`ceiling`).
+    Not so one that is so small that the refusal must be about something else. Either its price is (by what the provider
+    counted, or by a factor, when nothing was measured), or the allowance sinks below its price (`ceiling`).
 
     Args:
         learned: what the session knew.
@@ -150,9 +152,9 @@ def fail(
     within = allowance if highest is None else min(allowance, highest)
     if known <= within:
         if measured is not learned or quote.upper < known * (2 - _BELOW):
-            highest = max(1, int(known * _BELOW))
+            highest = max(1, int(known * _BELOW), within // _MOST)
         else:
-            factor *= max(_STEP, (within + 1) * _STEP / max(1, known))
+            factor = min(factor * max(_STEP, (within + 1) * _STEP / max(1, known)), _MOST)
     return _refused(measured, Failure(quote.key.model, quote.key.dialect, factor, highest))
 
 

@@ -9,11 +9,12 @@ import pytest
 from google.genai import errors
 
 from session_actor import InvalidArgument
+from session_actor.blocks import Text
 from session_actor.budget.refusals import TooLong, too_long
 from session_actor.commands import AddAssistant, AddResponse, AddUser, BuildRequest, RequestFailed
 from session_actor.frames import Turn, Usage
 
-from .asked import Asked, same
+from .asked import Asked, same, shown
 
 ANTHROPIC = {
     "type": "error",
@@ -47,7 +48,7 @@ SAID = [
     ),
     (
         ("This model's maximum context length is 8192 tokens. However, you requested 10000 tokens (9000 in the "
-        "messages, 500 in the functions, and 500 in the completion). Please reduce the length of the messages or completion."),
+        "messages, 500 in the functions, and 500 in the completion). Please reduce the length of the messages."),
         TooLong(9_500, 8_192),
     ),
     (
@@ -208,3 +209,24 @@ def test_nothing_of_the_error_is_recorded(live):
     assert kind == "request_failed"
     assert data == b'{"request":%d,"too_long":true,"tokens":24000}' % seq
     assert live.do(BuildRequest("anthropic"))
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [{}, {"tokens": 1_010_000, "limit": 1_000_000}, {"limit": 4_096}, {"limit": 10, "with_output": False}],
+)
+def test_a_mistaken_refusal_never_ends_a_conversation(live, dialect, failed):
+    live.do(AddUser("Hello"))
+    small = live.ask(dialect)
+    for _ in range(5):
+        live.do(RequestFailed(small.seq, **failed))
+    talked(live)
+    request = live.ask(dialect)
+    assert "And?" in shown(request)
+    quote = live.asked.quote
+    usage = Usage(input_tokens=quote.fixed + quote.messages + quote.tail)
+    live.do(AddResponse(Turn("assistant", (Text("Well."),), usage), request.seq))
+    talked(live)
+    request = live.ask(dialect)
+    if failed.get("limit", 1_000_000) == 1_000_000:
+        assert request.input_tokens > 5_000, "the answer has corrected it"
