@@ -13,7 +13,10 @@ import structlog
 
 from bench.harness import Options, Report, say
 
-NAMES = ("operations", "overhead", "recovery", "kill", "actors", "journal", "disk", "tokens", "calibration")
+NAMES = (
+    *("operations", "overhead", "recovery", "kill", "actors", "journal", "disk", "tokens", "calibration", "requests"),
+    "compaction",
+)
 
 
 def arguments() -> argparse.Namespace:

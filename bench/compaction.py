@@ -15,7 +15,7 @@ from bench.compaction_sources import Talk, made, real
 from bench.harness import OURS, Options, Report, Sample, percentile, shown, table
 from bench.real_calls import SESSION
 from bench.targets import exactly, limit
-from session_actor.compaction.plan import plan_of, planning
+from session_actor.compaction.planning import plan_of, planning
 from session_actor.compaction.source import said_in
 from session_actor.tokens.estimate import estimate_tokens
 

@@ -6,7 +6,8 @@ What was said is data in them: it stands between marks that hold a hash of it, s
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from session_actor.ledger.long import shortened
 from session_actor.ledger.texts import fenced, one_line
@@ -45,6 +46,9 @@ _HEADER_TOKENS: Final = 16
 _FACT_CHARACTERS: Final = 300
 """A fact is named in a reason up to this length."""
 
+_AROUND_TOKENS: Final = 256
+"""About what stands around the parts of a prompt."""
+
 _WORDS_A_TOKEN: Final = 0.7
 
 _LISTED: Final = (
@@ -56,8 +60,9 @@ _LISTED: Final = (
     ("Identifiers", "identifiers"),
 )
 
-_TASK: Final = """You write the summary that takes the place of the older part of a conversation between a user and an assistant.
-The assistant goes on with the user from your summary, and does not see that part any more.
+_TASK: Final = """\
+You write a summary. It takes the place of the older part of a conversation between a user and an assistant: the
+assistant goes on with the user from your summary, and does not see that part any more.
 
 Write these headings, each once and in this order, and under each short points; the word None where there is nothing:
 """
@@ -84,6 +89,16 @@ _ABOUT: Final = {
 """What to write under each heading."""
 
 
+class Listed(NamedTuple):
+    """A fact as prompts list it."""
+
+    title: str
+    frame: int
+    """The frame that said it first."""
+    line: str
+    tokens: int
+
+
 class Brief(NamedTuple):
     """What all prompts of one plan say."""
 
@@ -96,12 +111,24 @@ class Brief(NamedTuple):
     """What the summariser's model takes and gives in one call [tokens]."""
     family: str
     """Of its tokenizer, as far as is known: that of the conversation's model."""
+    listed: tuple[Listed, ...]
+    """The facts, as they are listed."""
     instructions: str | None = None
-    """What the operator asks for in addition."""
+    """What the operator asks for in addition; None: nothing."""
 
     def count(self, text: str) -> int:
         """How many tokens a text has."""
         return estimate_tokens(text, self.family)
+
+
+def listed(facts: Facts, family: str) -> tuple[Listed, ...]:
+    """The facts that have to be kept, as prompts list them. `family`: of the tokenizer."""
+    return tuple(
+        Listed(title, fact.frame, line, estimate_tokens(line, family) + 1)
+        for title, name in _LISTED
+        for fact in cast("tuple[Fact, ...]", getattr(facts, name))
+        for line in (f"- {clean(artifact_line(fact) if name == 'artifacts' else safe(fact))}",)
+    )
 
 
 class _Message(NamedTuple):
@@ -114,14 +141,14 @@ class _Message(NamedTuple):
 
 
 def prompts_of(
-    brief: Brief, previous: str | None, said: Iterable[tuple[int, Said]]
+    brief: Brief, previous: str | None, said: Iterable[tuple[int, Said, int]]
 ) -> Generator[None, None, tuple[str, ...]]:
     """The prompts for a range: one, or several with a part of it each. It yields after every message.
 
     Args:
         brief: what they all say.
         previous: the summary before; None: there is none.
-        said: what the frames of the range say, each with its frame's id, oldest first.
+        said: what the frames of the range say, oldest first; each with its frame's id and its tokens.
 
     Returns:
         The prompts; each fits the summariser's window together with the answer, and with the reasons of a refusal.
@@ -134,8 +161,8 @@ def prompts_of(
     left = room
     earlier = None if previous is None else _cut(brief, previous, room // 2)
     left -= 0 if earlier is None else brief.count(earlier)
-    for frame, one in said:
-        message = _message(brief, frame, one, room // 2)
+    for frame, one, tokens in said:
+        message = _message(brief, frame, one, tokens, room // 2)
         if message.tokens > left and chunks[-1]:
             chunks.append([])
             left = room
@@ -156,7 +183,7 @@ def merge_prompt(brief: Brief, parts: Sequence[str]) -> str:
     return "\n\n".join([
         _task(brief),
         _MERGE,
-        _facts_text(brief, _facts_room(brief), None),
+        _facts_text(brief),
         *shown,
         _END,
     ])  # fmt: skip
@@ -227,11 +254,11 @@ def _source_prompt(brief: Brief, chunks: Sequence[Sequence[_Message]], place: in
     chunk = chunks[place]
     parts = [_task(brief)]
     if len(chunks) == 1:
-        parts.append(_facts_text(brief, _facts_room(brief), None))
+        parts.append(_facts_text(brief))
     else:
         frames = {message.frame for message in chunk}
         first = min(frames) if place else 0
-        parts.append(_facts_text(brief, _facts_room(brief), range(first, max(frames) + 1)))
+        parts.append(_facts_text(brief, range(first, max(frames) + 1)))
         parts.append(
             f"The conversation is too long to be read at once: this is part {place + 1} of {len(chunks)}. "
             "Summarise this part alone."
@@ -239,29 +266,29 @@ def _source_prompt(brief: Brief, chunks: Sequence[Sequence[_Message]], place: in
     if earlier is not None and not place:
         parts += ["What was said before is known by an earlier summary. Carry on what still holds of it:"]
         parts += [fenced("summary", earlier)]
-    mark = _mark(message.text for message in chunk)
-    parts.append(
-        f"The messages follow, oldest first. Each begins with a line [{mark}, frame N, who]; no other line does so."
-    )
-    parts.append(fenced("messages", "\n".join(f"[{mark}, frame {one.frame}, {one.who}]\n{one.text}" for one in chunk)))
-    return "\n\n".join([*filter(None, parts), _END])
+    mark = _mark("\n".join([message.text for message in chunk]))
+    shown = "\n".join([f"[{mark}, frame {one.frame}, {one.who}]\n{one.text}" for one in chunk])
+    parts += [
+        f"The messages follow, oldest first. Each begins with a line [{mark}, frame N, who]; no other line does so.",
+        f"<messages-{mark}>\n{shown}\n</messages-{mark}>",
+        _END,
+    ]
+    return "\n\n".join(filter(None, parts))
 
 
-def _facts_text(brief: Brief, room: int, frames: Collection[int] | None) -> str:
+def _facts_text(brief: Brief, frames: Collection[int] | None = None) -> str:
     """The facts that have to be kept, by heading, as far as there is room; `frames`: only those said first there."""
-    lines, left = list[str](), room
-    for title, name in _LISTED:
-        facts: tuple[Fact, ...] = getattr(brief.facts, name)
-        line = artifact_line if name == "artifacts" else safe
-        items = [f"- {clean(line(fact))}" for fact in facts if frames is None or fact.frame in frames]
-        if not items:
-            continue
+    lines, left = list[str](), _facts_room(brief)
+    for title, facts in groupby(brief.listed, lambda fact: fact.title):
         lines.append(f"{title}:")
-        for item in items:
-            left -= brief.count(item) + 1
+        for fact in facts:
+            left -= fact.tokens if frames is None or fact.frame in frames else 0
             if left < 0:
                 break
-            lines.append(item)
+            if frames is None or fact.frame in frames:
+                lines.append(fact.line)
+        if lines[-1] == f"{title}:":
+            lines.pop()
     return f"To be kept:\n{fenced('keep', chr(10).join(lines))}" if lines else ""
 
 
@@ -272,15 +299,17 @@ def _facts_room(brief: Brief) -> int:
 
 def _room(brief: Brief) -> int:
     """How many tokens of what was said a prompt has room for."""
-    fixed = _task(brief) + _END
-    listed = min(_facts_room(brief), brief.count(_facts_text(brief, _facts_room(brief), None)) + _HEADER_TOKENS)
-    around = brief.count(fixed) + listed + 16 * _HEADER_TOKENS + _REASONS_TOKENS
+    listed = min(_facts_room(brief), sum(fact.tokens for fact in brief.listed))
+    around = brief.count(_task(brief) + _END) + listed + _AROUND_TOKENS + _REASONS_TOKENS
     return brief.window - brief.window // _SAFETY - brief.answer_tokens - around
 
 
-def _message(brief: Brief, frame: int, said: Said, most: int) -> _Message:
-    text = _cut(brief, said.text, min(RESULT_TOKENS if said.is_result else SAID_TOKENS, most - _HEADER_TOKENS))
-    return _Message(frame, said.who, text, brief.count(text) + _HEADER_TOKENS)
+def _message(brief: Brief, frame: int, said: Said, tokens: int, most: int) -> _Message:
+    cap = min(RESULT_TOKENS if said.is_result else SAID_TOKENS, most - _HEADER_TOKENS)
+    short = shortened(said.text, cap, brief.family) if tokens > cap else None
+    if short is not None:
+        tokens = cap
+    return _Message(frame, said.who, clean(said.text if short is None else short), tokens + _HEADER_TOKENS)
 
 
 def _cut(brief: Brief, text: str, cap_tokens: int) -> str:
@@ -289,12 +318,12 @@ def _cut(brief: Brief, text: str, cap_tokens: int) -> str:
     return clean(text if short is None else short)
 
 
-def _mark(texts: Iterable[str]) -> str:
-    """A word that none of the texts has."""
-    joined = "\n".join(texts)
+def _mark(text: str) -> str:
+    """A word that the text does not have."""
     mark, number = "", 0
-    while not mark or mark in joined:
-        seed = f"{number}:{joined}".encode()
-        mark = blake2b(seed, digest_size=4).hexdigest()
+    digest = blake2b(text.encode(), digest_size=8)
+    while not mark or mark in text:
+        mark = digest.hexdigest()
         number += 1
+        digest.update(b"%d" % number)
     return mark

@@ -11,6 +11,7 @@ from session_actor.blocks import Document, Image, Native, Reference, Text, ToolC
 from session_actor.ledger.natives import known_of
 from session_actor.persistence.values import encode_record_data
 from session_actor.requests.texts import clean
+from session_actor.tokens.estimate import estimate_tokens
 
 from .constraints import ENGLISH
 from .frame_facts import FrameFacts, facts_of
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from .constraints import Markers
 
 DIGEST_BYTES: Final = 16
+
+
+_COUNTED: Final = 65_536
+"""So many characters of a text are counted: no prompt shows as much."""
 
 
 class Said(NamedTuple):
@@ -41,6 +46,10 @@ class Part(msgspec.Struct, frozen=True, gc=False):
     digest: bytes
     """Of the frame's id and all that it says."""
     facts: FrameFacts
+    tokens: tuple[int, ...]
+    """What each of the things that it says costs; of a very long one the beginning is counted."""
+    family: str
+    """Of the tokenizer that they were counted for."""
 
 
 class _Content(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -55,9 +64,10 @@ class _Content(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     artifacts: object
 
 
-def part_of(frame: Frame, markers: Markers = ENGLISH) -> Part:
-    """What a plan needs to know of a frame; costs O(its length)."""
-    return Part(digest_of(frame), facts_of(frame, pinned=False, markers=markers))
+def part_of(frame: Frame, family: str, markers: Markers = ENGLISH) -> Part:
+    """What a plan needs to know of a frame; costs O(its length). `family`: of the model's tokenizer."""
+    tokens = tuple(estimate_tokens(said.text[:_COUNTED], family) for said in said_in(frame))
+    return Part(digest_of(frame), facts_of(frame, pinned=False, markers=markers), tokens, family)
 
 
 def digest_of(frame: Frame) -> bytes:

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from session_actor.commands import Push
+from session_actor.compaction.gate import LEAST_TOKENS
 from session_actor.compaction.headings import HEADINGS
-from session_actor.compaction.plan import LEAST_TOKENS, Plan, plan_of, planning
+from session_actor.compaction.plan import Plan
+from session_actor.compaction.planning import plan_of, planning
 from session_actor.compaction.slices import in_slices
 from session_actor.compaction.source import Part
 from session_actor.tokens.estimate import estimate_tokens

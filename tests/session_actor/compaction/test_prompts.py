@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from session_actor.compaction.facts import Fact, Facts
 from session_actor.compaction.headings import HEADINGS
-from session_actor.compaction.prompts import Brief, merge_prompt, prompts_of, retry_prompt
+from session_actor.compaction.prompts import Brief, listed, merge_prompt, prompts_of, retry_prompt
 from session_actor.compaction.slices import at_once
 from session_actor.compaction.source import Said
 from session_actor.compaction.verdict import Reason, Verdict
@@ -22,11 +22,12 @@ FACTS = Facts(constraints=(RULE,), decisions=(CHOICE,), identifiers=(Fact("OPS-4
 
 
 def brief(window: int = 32_000, facts: Facts = FACTS, **fields: Any) -> Brief:
-    return Brief(facts, 500, 625, window, "o200k", **fields)
+    return Brief(facts, 500, 625, window, "o200k", listed(facts, "o200k"), **fields)
 
 
 def asked(to: Brief, said: list[tuple[int, Said]], previous: str | None = None) -> tuple[str, ...]:
-    return at_once(prompts_of(to, previous, said))
+    counted = [(frame, one, estimate_tokens(one.text, "o200k")) for frame, one in said]
+    return at_once(prompts_of(to, previous, counted))
 
 
 def some(count: int, text: str = "It is so. " * 20, *, is_result: bool = False) -> list[tuple[int, Said]]:
