@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Asks(Ingests, Reads):
-    """Requests and the budget; the last four arguments of the changes are those of `Changes`."""
+    """Requests and the budget; the last four arguments of the changes, and what all may raise, are as in `Changes`."""
 
     __slots__ = ()
 
@@ -58,7 +58,8 @@ class Asks(Ingests, Reads):
                 never recorded.
             durability: what is shown has reached this level when the request is given out; None: the service's default.
             timeout_s: how long to wait, loading what is on the disk included [seconds]; None: no limit.
-            key: a retry gets the same request, as long as it is among the newest few of the session.
+            key: a retry with the same arguments, `ephemeral` included, gets the same request, even when the
+                conversation has gone on, as long as it is among the newest 32 of the session; None: no key.
             expect_head: as for every change.
 
         Returns:
@@ -70,6 +71,8 @@ class Asks(Ingests, Reads):
             InvalidArgument: no model is known, or an argument can never be right.
             RequestForgotten: the request of this key is not known any more.
             FrameUnreadable: the disk did not give a frame. What every change raises.
+
+        Cancelling gives up the wait; it may be recorded all the same that the request was given out, which does no harm.
         """
         command = BuildRequest(
             dialect,
@@ -113,7 +116,9 @@ class Asks(Ingests, Reads):
             and sending it again may help.
 
         Raises:
-            InvalidArgument: the request is none of the newest few of this session. What every change raises.
+            InvalidArgument: the request is none of the newest 32 of this session. What every change raises.
+
+        Cancelling gives up the wait, never the record.
         """
         seq = request if type(request) is int else getattr(request, "seq", None)
         if type(seq) is not int:
@@ -135,10 +140,21 @@ class Asks(Ingests, Reads):
     async def budget(self, model: str | None = None, *, timeout_s: float | None = 5.0) -> Budget:
         """How full a model's window would be with the next request.
 
-        Costs what came since it, or a request, was last asked for. `model`: None: that of the instructions, else of the
-        newest request.
+        Costs what came since it, or a request, was last asked for. That is taken to be as the newest one for the model
+        was: the same dialect, the same `extra`, the same wish for the output.
 
-        Raises InvalidArgument when no model is known; FrameUnreadable; what every read raises.
+        Args:
+            model: as a request has it; None: that of the instructions, else of the newest request.
+            timeout_s: how long to wait, loading what is on the disk included [seconds]; None: no limit.
+
+        Returns:
+            The parts and the pressure, in tokens.
+
+        Raises:
+            InvalidArgument: no model is known.
+            FrameUnreadable: the disk did not give a frame. What every read raises.
+
+        Cancelling gives up the wait and nothing else.
         """
         from .budgeting import budget_of
 

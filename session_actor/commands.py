@@ -82,7 +82,10 @@ class AddAssistant(Command, Call[Frame], frozen=True, gc=False):
 
 
 class AddResponse(Command, Call[Frame], frozen=True, gc=False):
-    """Push a frame with the reply of a provider; the reply is the frame."""
+    """Push a frame with the reply of a provider; the reply is the frame.
+
+    Refused: `InvalidArgument` for what is no assistant turn, or a request that the session has no record of.
+    """
 
     reply: Turn
     """An assistant turn; `turn_of` makes it of a provider's reply."""
@@ -93,14 +96,20 @@ class AddResponse(Command, Call[Frame], frozen=True, gc=False):
 
 
 class AddReference(Command, Call[Frame], frozen=True, gc=False):
-    """Push a frame with a user turn of one `Reference`: text that is not trusted; the reply is the frame."""
+    """Push a frame with a user turn of one `Reference`: text that is not trusted; the reply is the frame.
+
+    Refused: `InvalidArgument` for an empty text.
+    """
 
     text: str
     source: str | None = None
 
 
 class NoteArtifact(Command, Call[Frame], frozen=True, gc=False):
-    """Push a frame that notes a file, or another thing, as read or modified; the reply is the frame."""
+    """Push a frame that notes a file, or another thing, as read or modified; the reply is the frame.
+
+    Refused: `InvalidArgument` for an empty path, one over 4,096 characters, or another `how`.
+    """
 
     path: str
     how: How = "read"
@@ -219,20 +228,26 @@ class End(Command, Call[None], frozen=True, gc=False):
 class BuildRequest(Command, Call[Request], frozen=True, gc=False):
     """Build the request for the next reply; the reply is the `Request`, and that it was given out is recorded.
 
-    Refused: `NothingToSend`, `ContextOverflow`, `InvalidArgument`.
+    Refused: `NothingToSend`, `ContextOverflow`, `InvalidArgument`, `RequestForgotten`. The fields are the arguments of
+    `Session.build_request`.
     """
 
     dialect: str
     model: str | None = None
+    """None: that of the instructions."""
     max_output_tokens: int | None = None
+    """None: what is reserved for the answer."""
     extra: Mapping[str, Any] | None = None
+    """None: nothing."""
     ephemeral: Content | None = None
+    """None: nothing."""
 
 
 class RequestFailed(Command, Call[bool], frozen=True, gc=False):
     """Note that a provider refused a request; the reply says whether the next one will be shorter for it.
 
-    `Session.request_failed` makes one from what the provider said.
+    `Session.request_failed` makes one from what the provider said. Refused: `InvalidArgument` for a request that is
+    none of the newest 32.
     """
 
     request: int
@@ -240,8 +255,8 @@ class RequestFailed(Command, Call[bool], frozen=True, gc=False):
     too_long: bool = True
     """Whether it was refused for its length."""
     tokens: int | None = None
-    """How long it was, as the provider counted; None: it did not say."""
+    """How long it was, as the provider counted [tokens]; None: it did not say."""
     limit: int | None = None
-    """What the provider takes at most; None: it did not say."""
+    """What the provider takes at most [tokens]; None: it did not say."""
     with_output: bool = True
     """Whether that is input and output together."""

@@ -100,7 +100,8 @@ class Session(Asks):
     ) -> Session:
         """Make `branch` at a frame (None: this handle's head) without going there, and return a handle on it.
 
-        Raises NameTaken, FrameUnknown, EmptyStack, and what every change raises.
+        Raises NameTaken, FrameUnknown, NameUnknown, EmptyStack, and what every change raises. Cancelling gives up the
+        wait for the handle, never the branch.
         """
         command = Fork(at, branch, attach=False, on=self._on, durability=durability, key=key, expect_head=expect_head)
         await self.send(command, timeout_s)

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class Ingests(Changes):
-    """The changes that take in what others made; the last four arguments are those of `Changes`."""
+    """The changes that take in what others made.
+
+    The last four arguments, what cancelling does and what all of them may raise are as in `Changes`.
+    """
 
     __slots__ = ()
 
@@ -46,8 +49,9 @@ class Ingests(Changes):
         `request`: the request that it replies to, or its `seq`: the length of the next one is then known better.
         `dialect`: whose form the reply has; None: that of `request`, else as it looks.
 
-        Raises InvalidArgument, which names the place, for what is no reply; else as `push` does. It is read before
-        anything can suspend; so it may be changed afterwards.
+        Raises InvalidArgument, which names the place, for what is no reply, for one of another dialect, and for a
+        `request` that the session has no record of; ValueNotStorable for a block that JSON cannot hold exactly; else as
+        `push` does. The reply is read before anything can suspend; so it may be changed afterwards.
         """
         from .replies import turn_of
 
@@ -94,8 +98,8 @@ class Ingests(Changes):
     ) -> Coroutine[Any, Any, Frame]:
         """Note that a file, or another thing, was read or modified, as a frame without turns; return the frame.
 
-        The model is told of it when what it saw of the thing is not shown any more. `path`: what names it, up to 4,096
-        characters. Raises InvalidArgument.
+        The model is told of it when what it saw of the thing is not shown any more. `path`: what names it, any text of
+        1 to 4,096 characters. `how`: "read" or "modified". Raises InvalidArgument for others; else as `push` does.
         """
         command = NoteArtifact(path, how, on=self._on, durability=durability, key=key, expect_head=expect_head)
         return self.send(command, timeout_s)

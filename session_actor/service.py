@@ -285,7 +285,9 @@ class SessionService:
     ) -> Session:
         """End a session for good: reads go on, changes raise SessionEnded. Ending it again changes nothing.
 
-        Raises SessionNotFound, and what every change raises.
+        The session is loaded first, if it is not. `timeout_s`: how long that may take, and again how long the ending
+        [seconds]; None: no limit. Cancelling while it is loaded ends nothing; afterwards it gives up the wait, and the
+        session ends. Raises SessionNotFound, UnusableId, and what every change raises.
         """
         session = await self.session(session_id, timeout_s=timeout_s)
         with suppress(SessionEnded):

@@ -31,7 +31,10 @@ class ContextOverflow(Refused):
     """A part that cannot be left out is too large for the model's window."""
 
     def __init__(self, part: Part, tokens: int, allowance: int, model: str = "") -> None:
-        """`part`: the largest of those that must be shown. `tokens`: about what it takes. `allowance`: the budget."""
+        """`part`: the largest of those that must be shown. `tokens`: about what it takes. `allowance`: what all may take.
+
+        `model`: for which; `""`: not said.
+        """
         of = f" of model {model!r}" if model else ""
         super().__init__(
             f"the request does not fit: its {part} take{'' if part.endswith('s') else 's'} about {tokens} tokens of a "

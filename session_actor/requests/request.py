@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Note(msgspec.Struct, frozen=True, gc=False):
-    """One place where a request differs from the ledger."""
+    """One place where a request differs from the history."""
 
     what: str
-    """A word that says how; the words stand in `ledger.notes`."""
+    """A word that says how, such as `trimmed` or `interrupted`; docs/window.md has all of them."""
     frame: int | None = None
     """The frame concerned; None: no single one."""
 
@@ -25,6 +25,8 @@ class Request(dict[str, Any]):
 
     `client.messages.create(**request)` (anthropic), `client.chat.completions.create(**request)` (openai_chat),
     `client.responses.create(**request)` (openai_responses), `client.models.generate_content(**request)` (gemini).
+    Anthropic's SDK waits only for answers of up to 21,333 tokens: `client.messages.stream(**request)` for longer ones.
+    Printing one prints the conversation, as printing any dict does.
     """
 
     __slots__ = (
@@ -49,12 +51,12 @@ class Request(dict[str, Any]):
     generation: int
     """The compaction that it shows; 0: none."""
     input_tokens: int
-    """How long it is, as estimated."""
+    """How long it is, as estimated [tokens]."""
     max_output_tokens: int
-    """The most that it asks for."""
+    """The longest answer that it asks for [tokens]."""
     pending: tuple[PendingCall, ...]
     """The calls whose result it shows as missing: those open at its head."""
     omitted: tuple[Note, ...]
-    """What the ledger holds and it does not show: another model's thinking, what was trimmed, …"""
+    """What the history holds and it does not show: another model's thinking, what was trimmed, …"""
     added: tuple[Note, ...]
-    """What it shows and the ledger does not hold: placeholders, bridges, "Continue.", …"""
+    """What it shows and the history does not hold: placeholders, bridges, "Continue.", …"""
