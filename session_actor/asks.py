@@ -72,7 +72,7 @@ class Asks(Ingests, Reads):
             RequestForgotten: the request of this key is not known any more.
             FrameUnreadable: the disk did not give a frame. What every change raises.
 
-        Cancelling gives up the wait; it may be recorded all the same that the request was given out, which does no harm.
+        Cancelling gives up the wait; that the request was given out may be recorded, which does no harm.
         """
         command = BuildRequest(
             dialect,

@@ -31,7 +31,7 @@ class ContextOverflow(Refused):
     """A part that cannot be left out is too large for the model's window."""
 
     def __init__(self, part: Part, tokens: int, allowance: int, model: str = "") -> None:
-        """`part`: the largest of those that must be shown. `tokens`: about what it takes. `allowance`: what all may take.
+        """`part`: the largest of what must be shown. `tokens`: about what it takes. `allowance`: what all may take.
 
         `model`: for which; `""`: not said.
         """
