@@ -13,7 +13,7 @@ from .constraints import ENGLISH, rules_in
 from .identifiers import found_in, measures_in
 from .languages import Tally, summed, tally
 from .secrets import redacted
-from .texts import clipped, folded, sentences
+from .texts import QUESTION_MARKS, clipped, folded, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -190,7 +190,7 @@ def _questions(texts: list[str], said: str) -> tuple[str, ...]:
         clipped(redacted(sentence[: 4 * _QUESTION_CHARACTERS]), _QUESTION_CHARACTERS)
         for text in texts
         for sentence in sentences(text)
-        if sentence.endswith(("?", "\uff1f", "\u061f"))
+        if sentence.endswith(QUESTION_MARKS)
     ]
     if not found:
         found = list(filter(None, [clipped(said, _QUESTION_CHARACTERS)]))

@@ -9,7 +9,7 @@ from session_actor.tokens.estimate import estimate_tokens
 from .facts import Fact, Facts
 from .languages import spoken, summed
 from .secrets import has_secret, redacted
-from .texts import folded, key
+from .texts import QUESTION_MARKS, folded, key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -167,7 +167,7 @@ def _questions(parts: Iterable[FrameFacts], old: Facts) -> tuple[tuple[str, ...]
         if part.questions:
             waiting += [Fact(text, part.frame, "question") for text in part.questions]
         if part.ends == "answered":
-            answered += [fact.text for fact in waiting]
+            answered += [fact.text for fact in waiting if fact.text.endswith(QUESTION_MARKS)]
             waiting = []
     asked = waiting[-1] if waiting else None
     still = None if asked is None else key(asked.text)

@@ -59,11 +59,11 @@ def lacking_in(layout: Layout, needed: Sequence[Needs]) -> list[tuple[Needs, Seq
 def _lacking(layout: Layout, needs: Needs) -> Sequence[Need]:
     if not needs.wanted:
         return ()
-    if needs.heading == "Identifiers":
-        return absent_names(needs, key("\n".join(_outside(layout, OPTIONAL))))
     section = layout.section(needs.heading)
-    if section is None:
-        return needs.wanted
+    if needs.heading == "Identifiers" and (section is None or not is_nothing(layout.body(section))):
+        return absent_names(needs, key("\n".join(_outside(layout, OPTIONAL))))
+    if section is None or is_nothing(layout.body(section)):
+        return [need for need in needs.wanted if section is None or not is_nothing(need.key)]
     if needs.heading == "Files":
         return absent_names(needs, key(layout.body(section)))
     points = [item.key for item in layout.items(section)]

@@ -9,6 +9,8 @@ from unicodedata import normalize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
+
 _FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})(.*)\Z", re.DOTALL)
 _MARK: Final = re.compile(r"(?:[-*+•]|[0-9]{1,3}[.)]|>+|#{1,6})[ \t]+")
 _PLAIN: Final = re.compile(r"[\w ,.'’!?:;\"-]+")  # noqa: RUF001 - as it is typed

@@ -33,10 +33,10 @@ _UNSEEN: Final = re.compile(
 )
 _BROKEN: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff\ufffe\uffff\ufffd]")
 _REFUSAL: Final = re.compile(
-    r"(?i)(?:(?:i['\u2019]m|i am|we are) (?:really |very |so )?(?:sorry|unable|not able)|sorry,|i apologi[sz]e"
-    r"|apologies|(?:unfortunately,? )?(?:i|we) (?:can['\u2019]?t|cannot|can not|won['\u2019]?t|will not|must decline"
-    r"|have to decline)"
-    r"|as an? (?:ai|artificial intelligence|(?:large )?language model)|i do(?:n['\u2019]t| not) feel comfortable)"
+    r"(?i)(?:(?:unfortunately|regrettably),? )?(?:(?:i['\u2019]m|i am|we are) (?:really |very |so )?(?:sorry|unable"
+    r"|not able)|(?:i|we) (?:can['\u2019]?t|cannot|can not|won['\u2019]?t|will not|must decline|have to decline)"
+    r"|sorry,|i apologi[sz]e|apologies|as an? (?:ai|artificial intelligence|(?:large )?language model)"
+    r"|i do(?:n['\u2019]t| not) feel comfortable)"
 )
 _ERROR: Final = re.compile(
     r"(?i)(?:\{\s*\"(?:error|type\"\s*:\s*\"error)\"|traceback \(most recent|(?:[a-z_.]{0,80}error|exception)\s*:"
