@@ -15,6 +15,7 @@ from .frames import Frame, Turn
 from .ledger.entries import Target
 from .models import profile_of
 from .plain import is_a, plain_str
+from .plain_calls import plain_call_output
 from .requests.renderer import DIALECTS, dialect_of
 
 if TYPE_CHECKING:
@@ -86,6 +87,12 @@ class Ask(NamedTuple):
         if all((one.model, one.dialect) != (self.model, self.dialect) for one in learned.failures):
             return None
         return self._replace(learned=Learned(learned.readings))
+
+    def output(self, *, calibrated: bool = False) -> int:
+        """The longest answer that it asks for [tokens]: unless it was said, one for which a plain call will do."""
+        output = self.reserves(calibrated=calibrated).output
+        plain = plain_call_output(self.dialect, self.model) if self.wanted_output is None else None
+        return output if plain is None else min(output, plain)
 
     def target(self, mark: Mark | None) -> Target:
         """Whom it is for. What varies from request to request has no part in it: equal targets share what is made."""

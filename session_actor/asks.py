@@ -51,8 +51,9 @@ class Asks(Ingests, Reads):
         Args:
             dialect: `openai_chat`, `openai_responses`, `anthropic` or `gemini`.
             model: the model to ask; None: that of the instructions (`configure`).
-            max_output_tokens: the longest answer; None: what is reserved for it. A larger wish than the model can write
-                is lowered, and one smaller than the API takes is raised.
+            max_output_tokens: the longest answer; None: what is reserved for it, but of `anthropic` no more than its
+                SDK waits for without streaming (21,333). A larger wish than the model can write is lowered, and one
+                smaller than the API takes is raised.
             extra: further arguments of the SDK's call, merged last; it may not set what the session makes itself.
             ephemeral: a text, or blocks, that this request alone shows after the newest user or tool turn: counted,
                 never recorded.

@@ -14,7 +14,7 @@ from .budget.trim import TARGET, Beside, TooBig, plan_trim
 from .frames import Artifact
 from .ledger.entries import ResultsEntry
 from .ledger.fold import tail
-from .marks import ARTIFACTS_KEPT, Mark
+from .marks import Mark, newest_artifacts
 from .paths import on_path
 from .units import units_of
 from .window import mark_at, view_at, window_of
@@ -189,7 +189,7 @@ def _mark(
         fit.allowance,
         stubs,
         kept,
-        _artifacts(state, fit, cut, frozenset(kept)),
+        *_artifacts(state, fit, cut, frozenset(kept)),
         cap,
     )
 
@@ -206,8 +206,8 @@ def _same(mark: Mark, other: Mark | None) -> bool:
     )
 
 
-def _artifacts(state: State, fit: Fit, cut: int, kept: frozenset[int]) -> tuple[Artifact, ...]:
-    """What was read or modified in frames that are hidden: the newest last."""
+def _artifacts(state: State, fit: Fit, cut: int, kept: frozenset[int]) -> tuple[tuple[Artifact, ...], int]:
+    """What was read or modified in frames that are hidden, the newest last; and how many are not named."""
     hidden = [frame_id for frame_id in fit.rendered.frames if frame_id < cut and frame_id not in kept]
     known: dict[str, How] = {}
     if fit.mark is not None:
@@ -215,7 +215,9 @@ def _artifacts(state: State, fit: Fit, cut: int, kept: frozenset[int]) -> tuple[
     for path, how in artifacts_in(map(state.table.at, hidden)).items():
         before = known.pop(path, None)
         known[path] = "modified" if before == "modified" else how
-    return tuple(Artifact(path, how) for path, how in list(known.items())[-ARTIFACTS_KEPT:])
+    found = [Artifact(path, how) for path, how in known.items()]
+    named = newest_artifacts(found, fit.allowance, fit.rendered.target.family)
+    return named, len(found) - len(named) + (0 if fit.mark is None else fit.mark.more)
 
 
 def _shorter(plan: TooBig, fit: Fit) -> int | None:

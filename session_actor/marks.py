@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from .frames import Artifact
+from .tokens.estimate import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 ARTIFACTS_KEPT: Final = 200
 """How many artifacts a mark knows: the newest."""
+
+ARTIFACTS_SHARE: Final = 0.02
+"""What part of the budget they may take up."""
 
 MARKS_KEPT: Final = 64
 """How many marks a session remembers: the newest. Behind an older one a request is trimmed anew."""
@@ -45,9 +49,23 @@ class Mark(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Frames below the cut that are shown as well: what the user asked for in the exchange that goes on, and pinned
     ones; in their order."""
     artifacts: tuple[Artifact, ...] = ()
-    """What is known to have been read or modified below the cut: the newest 200, oldest first."""
+    """What is known to have been read or modified below the cut: the newest, oldest first."""
+    more: int = 0
+    """How many were known besides and are not named any more."""
     result_cap: int | None = None
     """Results estimated longer are shown in part [tokens]; None: by the usual rule."""
+
+
+def newest_artifacts(artifacts: Sequence[Artifact], allowance: int, family: str) -> tuple[Artifact, ...]:
+    """Those that a note may name: the newest, as many as take up 2% of the allowance, and 200 at most."""
+    room = allowance * ARTIFACTS_SHARE
+    named = 0
+    for artifact in reversed(artifacts[-ARTIFACTS_KEPT:]):
+        room -= estimate_tokens(artifact.path, family) + 1
+        if room < 0:
+            break
+        named += 1
+    return tuple(artifacts[len(artifacts) - named :])
 
 
 def in_force(marks: Sequence[Mark], on_path: Callable[[int], bool], allowance: int) -> Mark | None:

@@ -101,7 +101,7 @@ def _assembled(state: State, asked: Ask, fit: Fit, seq: int) -> tuple[Request, s
     rendered, renderer, model = fit.rendered, asked.renderer, asked.model
     end = rendered.piece(fit.end)
     last = end.messages if fit.sent is fit.end else rendered.messages(fit.sent)
-    output = asked.reserves(calibrated=fit.quote.anchored).output
+    output = asked.output(calibrated=fit.quote.anchored)
     made = renderer.assemble(model, asked.instructions, [], output, rendered.tools(end))
     renderer.merge(made, asked.extra_value)
     digest = sealed(chained(rendered.done.chain, end.messages), made)

@@ -121,4 +121,4 @@ def view_at(table: Table, top: Frame, mark: Mark | None) -> View:
     stale = max((stale_below(table.at(at), table.at) for at in changes if at is not None), default=0)
     if mark is None:
         return View(stale=stale)
-    return View(mark.cut, mark.kept, mark.stubs, stale, mark.cut > 0, mark.artifacts)
+    return View(mark.cut, mark.kept, mark.stubs, stale, mark.cut > 0, mark.artifacts, mark.more)

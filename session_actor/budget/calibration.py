@@ -57,8 +57,10 @@ _STEP: Final = 1.1
 """A refusal makes prices go up at least by this."""
 _BELOW: Final = 0.97
 """A request known to be so long was refused: the model takes at most this share of it."""
-_MOST: Final = 8
-"""No refusal makes prices higher than so many times, or the allowance lower: of a small request it was a mistake."""
+_MOST: Final = 3
+"""No refusal makes prices higher than so many times: more would be implausible."""
+_LOWEST_SHARE: Final = 4
+"""… or the allowance lower than a fourth, unless it names a limit: of so small a request it was a mistake."""
 _MODELS: Final = 8
 """The most models whose refusals are remembered."""
 
@@ -152,7 +154,7 @@ def fail(
     within = allowance if highest is None else min(allowance, highest)
     if known <= within:
         if measured is not learned or quote.upper < known * (2 - _BELOW):
-            highest = max(1, int(known * _BELOW), within // _MOST)
+            highest = max(1, int(known * _BELOW), within // _LOWEST_SHARE)
         else:
             factor = min(factor * max(_STEP, (within + 1) * _STEP / max(1, known)), _MOST)
     return _refused(measured, Failure(quote.key.model, quote.key.dialect, factor, highest))

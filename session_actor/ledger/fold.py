@@ -61,7 +61,7 @@ class Fold:
         """The frame added last."""
         self._spoke = False
         if view.trimmed:
-            self._draft.user.append(Text(texts.trim_note(view.artifacts)))
+            self._draft.user.append(Text(texts.trim_note(view.artifacts, view.more)))
             self._draft.notes.add(words.TRIM_NOTE)
             self._draft.notes.omit(words.TRIMMED, view.cut)
 

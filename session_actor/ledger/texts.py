@@ -68,8 +68,11 @@ def not_seen(what: str, why: str) -> str:
     return f"[{what} is not shown: {why}.]"
 
 
-def trim_note(artifacts: Iterable[Artifact]) -> str:
-    """The note at the beginning of a trimmed view; what was modified is not listed as read as well."""
+def trim_note(artifacts: Iterable[Artifact], more: int = 0) -> str:
+    """The note at the beginning of a trimmed view; what was modified is not listed as read as well.
+
+    `more`: how many artifacts are known besides.
+    """
     how = dict[str, str]()
     for artifact in artifacts:
         if how.get(artifact.path) != "modified":
@@ -79,6 +82,8 @@ def trim_note(artifacts: Iterable[Artifact]) -> str:
         paths = [one_line(path, _PATH_CHARACTERS) for path, was in how.items() if was == wanted]
         if paths:
             parts.append(f"{title} in them: {', '.join(paths)}.")
+    if more:
+        parts.append(f"Before these: {more} more.")
     return f"[{' '.join(parts)}]"
 
 

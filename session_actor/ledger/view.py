@@ -31,6 +31,8 @@ class View(msgspec.Struct, frozen=True):
     """Whether anything is hidden: the view then begins with a note that says so."""
     artifacts: tuple[Artifact, ...] = ()
     """What is known to have been read or modified in what is hidden: the note lists it."""
+    more: int = 0
+    """How many artifacts are known besides."""
 
     def shows(self, frame_id: int) -> bool:
         """Whether it shows this frame of its path."""

@@ -25,8 +25,8 @@ class Request(dict[str, Any]):
 
     `client.messages.create(**request)` (anthropic), `client.chat.completions.create(**request)` (openai_chat),
     `client.responses.create(**request)` (openai_responses), `client.models.generate_content(**request)` (gemini).
-    Anthropic's SDK waits only for answers of up to 21,333 tokens: `client.messages.stream(**request)` for longer ones.
-    Printing one prints the conversation, as printing any dict does.
+    Anthropic's SDK waits for answers of up to 21,333 tokens; longer ones are streamed, `messages.stream(**request)`.
+    Printing one shows nothing of the conversation; `dict(request)` does.
     """
 
     __slots__ = (
@@ -60,3 +60,9 @@ class Request(dict[str, Any]):
     """What the history holds and it does not show: another model's thinking, what was trimmed, …"""
     added: tuple[Note, ...]
     """What it shows and the history does not hold: placeholders, bridges, "Continue.", …"""
+
+    def __repr__(self) -> str:
+        """Whom it is for, how long it is, and its keys: nothing of the conversation."""
+        names = ("dialect", "model", "head", "input_tokens")
+        told = [f"{name}={getattr(self, name)!r}" for name in names if hasattr(self, name)]
+        return f"Request({', '.join([*told, f'keys={list(self)!r}'])})"

@@ -281,7 +281,7 @@ def test_what_was_refused_is_over_the_allowance_from_then_on(sizes, data, actual
     talk = Talk(sizes)
     talk.ask(*sorted(data.draw(st.sets(st.integers(1, len(sizes)), max_size=4))))
     quote = talk.quote(len(sizes))
-    allowance = data.draw(st.integers(quote.tokens, 4 * quote.tokens))
+    allowance = data.draw(st.integers(quote.tokens, 5 * quote.tokens // 2))
     for _ in range(before + 1):
         quote = talk.quote(len(sizes))
         known = ceiling(talk.learned, "model", "anthropic")
