@@ -75,7 +75,7 @@ class Session(Asks):
         return SessionRef(self, self._cell.server_ref().slot)
 
     def cast(self, message: object) -> None:
-        """What `ref.cast` does."""
+        """What `ref.cast` does; it raises the same."""
         try:
             self._cell.server_ref().cast(message)
         except SupervisorError as error:

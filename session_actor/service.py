@@ -341,7 +341,7 @@ class SessionService:
         """Every session of the store whose id starts with `prefix`, by id, loaded or not; reads no bodies.
 
         Raises InvalidArgument for a prefix that is no str, ServiceClosed, ServiceDown, StoreCorrupt; StoreError when
-        the disk refuses.
+        the disk refuses. Cancelling ends the listing and nothing else.
         """
         self._people()
         prefix = content.checked(content.text, prefix, "prefix")

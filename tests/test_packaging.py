@@ -158,6 +158,21 @@ def described_names() -> set[str]:
     return found
 
 
+@pytest.mark.parametrize("owner", [*session_actor.Session.__mro__[:-1], session_actor.SessionService])
+def test_every_method_that_waits_says_what_cancelling_does(owner: type):
+    waits = [method for name, method in vars(owner).items() if not name.startswith("_") and is_waited_for(method)]
+    texts = {method.__name__: f"{method.__doc__} {owner.__doc__}" for method in waits}
+    assert texts
+    assert [name for name, text in texts.items() if "cancel" not in text.lower()] == []
+
+
+def is_waited_for(method: object) -> bool:
+    if not inspect.isfunction(method):
+        return False
+    gives = str(method.__annotations__.get("return"))
+    return inspect.iscoroutinefunction(method) or gives.startswith(("Coroutine", "AsyncIterator"))
+
+
 def test_every_error_is_a_public_name():
     modules = (session_actor.errors, session_actor.service_errors, session_actor.window_errors)
     kinds = {kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)}

@@ -31,6 +31,7 @@ def output_reserve(profile: ModelProfile) -> int:
     """Return what is kept for the answer when nobody asks for another figure [tokens].
 
     A sixth of the window, from 4,096 to 32,768; of a window below 64,000 a quarter. Never more than the model writes.
+    `profile`: the model's, as `profile_of(model)` gives it.
     """
     window = profile.window
     wanted = window // 4 if window < SMALL_WINDOW else min(max(window // 6, 4_096), 32_768)
@@ -41,7 +42,8 @@ def safety_reserve(profile: ModelProfile, *, calibrated: bool = False) -> int:
     """Return what is kept for what the estimate can be wrong by [tokens].
 
     3% of the window, from 8,000 to 32,000; of a window below 64,000 a sixteenth; never more than a quarter of the
-    model's input cap. Once the estimate is `calibrated` by real counts, half of it.
+    model's input cap. Once the estimate is `calibrated` by real counts, half of it. `profile`: the model's, as
+    `profile_of(model)` gives it.
     """
     window = profile.window
     reserve = window // 16 if window < SMALL_WINDOW else min(max(window * 3 // 100, 8_000), 32_000)
