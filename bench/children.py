@@ -1,6 +1,7 @@
 """Child processes of the benches, so that a kill or a fresh memory is a real one.
 
 `python -m bench.children kill LEVEL FRAMES ROOT`, `… build SESSIONS FRAMES ROOT EXPECTED clean|kill`,
+`… ask SESSIONS EXCHANGES ROOT EXPECTED clean|kill`,
 `… idle SESSIONS`, `… press ROOT BACKLOG_BYTES`, `… grow ROOT FRAMES`, `… many ROOT SESSIONS FRAMES`,
 `… log ROOT SESSIONS MEGABYTES` and `… open ROOT close|leave`.
 """
@@ -20,6 +21,7 @@ from time import perf_counter
 import msgspec
 import structlog
 
+from bench import semantics
 from bench.conversations import Expected, build, encode_expected
 from bench.stores import memory_service, pusher
 from session_actor import SessionService
@@ -71,6 +73,15 @@ async def build_conversations(sessions: int, frames: int, root: str, expected: s
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+async def hold_conversations(sessions: int, exchanges: int, root: str, expected: str, end: str) -> None:
+    """Let agents talk, write down what each would ask next, and end the service cleanly or by SIGKILL."""
+    async with SessionService.open(root, idle_timeout_s=None, models=semantics.MODELS) as service:
+        found = [one async for one in semantics.build(service, sessions, exchanges)]
+        keep(Path(expected), msgspec.json.encode(found))
+        if end == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 def keep(path: Path, data: bytes) -> None:
     """Write a file for the parent."""
     path.write_bytes(data)
@@ -111,9 +122,10 @@ def main() -> None:
     if name == "kill":
         level, frames, root = rest
         asyncio.run(push_and_die(msgspec.convert(level, Level), int(frames), root))
-    elif name == "build":
-        sessions, frames, root, expected, end = rest
-        asyncio.run(build_conversations(int(sessions), int(frames), root, expected, end))
+    elif name in {"build", "ask"}:
+        make = build_conversations if name == "build" else hold_conversations
+        sessions, size, root, expected, end = rest
+        asyncio.run(make(int(sessions), int(size), root, expected, end))
     elif name == "idle":
         asyncio.run(idle_sessions(int(rest[0])))
     elif name == "press":

@@ -1,5 +1,7 @@
 """200 conversations, 17,400 frames with forks and checkpoints: what comes back, and how fast.
 
+What 200 agents would ask a model next, in four dialects, is compared as well, byte for byte (`semantics`).
+
 Measured after a clean close and after kill -9, each in copies of one store. The floor reads the same files and parses
 each of their lines. `histories` adds what opening takes when a history, a store or its log is long.
 """
@@ -13,7 +15,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from bench import histories
+import msgspec
+
+from bench import histories, semantics
 from bench.beam import beam
 from bench.children import start
 from bench.conversations import Tally, compare, decode_expected
@@ -26,7 +30,7 @@ from session_actor import SessionService
 if TYPE_CHECKING:
     from bench.conversations import Expected
 
-DIMENSIONS = ("fields", "frames", "order", "checkpoints", "branches", "times")
+DIMENSIONS = ("fields", "frames", "order", "checkpoints", "branches", "times", "requests")
 ENDS = ("clean", "kill")
 SECONDS_PER_64_MB = 0.5
 
@@ -76,8 +80,23 @@ def after(end: str, directory: Path, size: tuple[int, int], report: Report, opti
         report.rate(OURS, f"recover {way}", end, frames, n=total, seconds=best[way])
         if end == "clean":
             report.judge(ratio(f"recovery {way} / reading and parsing", best[way], best[FLOOR], at_most=3.0))
+    ask_again(end, directory, sessions, tally, options)
     note_accuracy(tally, end, frames, report)
     return best["together"]
+
+
+def ask_again(end: str, directory: Path, sessions: int, tally: Tally, options: Options) -> None:
+    """Let agents talk in a child that ends so, recover them, and compare what they would ask next."""
+    root, expected = directory / f"{end}-agents", directory / f"{end}-agents.json"
+    start("ask", sessions, options.pick(10, 3), root, expected, end, killed=end == "kill")
+    wanted = msgspec.json.decode(expected.read_bytes(), type=list[semantics.Asked])
+
+    async def recovered() -> None:
+        async with SessionService.open(root, idle_timeout_s=None, models=semantics.MODELS) as service:
+            for one in wanted:
+                await semantics.compare(await service.session(one.session), one, tally)
+
+    asyncio.run(recovered())
 
 
 def files_of(root: Path) -> list[Path]:
@@ -112,7 +131,7 @@ def tables(report: Report) -> str:
     """Return accuracy and time as two tables."""
     counts = {(result.op, result.variant): result.n for result in report.results}
     accuracy = [
-        [dimension, *(percent_of(counts, dimension, end) for end in ENDS), shown(PAPER_RECOVERY_PERCENT.get(dimension))]
+        [dimension, *(percent_of(counts, dimension, end) for end in ENDS), reference_of(dimension)]
         for dimension in DIMENSIONS
     ]
     times = [
@@ -130,6 +149,12 @@ def tables(report: Report) -> str:
     second = table(title, ["peer", "what", "after", "records", "seconds"], times)
     third = table("recovery: seconds in a new process", ["what", "store", "frames or sessions", "seconds"], openings)
     return f"{first}\n{second}\n{third}"
+
+
+def reference_of(dimension: str) -> str:
+    """Return the reference's cell of the accuracy table."""
+    percent = PAPER_RECOVERY_PERCENT.get(dimension)
+    return "-" if percent is None else f"{percent:.2f}"
 
 
 def percent_of(counts: dict[tuple[str, str], int], dimension: str, end: str) -> str:

@@ -21,7 +21,7 @@ LOOPS = ("asyncio", "uvloop") if find_spec("uvloop") else ("asyncio",)
 LEVELS = ("async", "written", "synced")
 DEPTHS = (10, 500, 2_000)
 CHANGES = ("push", "pop1", "pop10", "fork", "fork_first", "checkpoint", "goto", "goto_first")
-CHECKED = ("fields", "frames", "order", "checkpoints", "branches", "times")
+CHECKED = ("fields", "frames", "order", "checkpoints", "branches", "times", "requests")
 WAITS = ("wait beside {}", "longest wait beside {} [us]", "longest wait beside {} [us of CPU]")
 HELD = ("loop held by a push at written", "loop held, p99.9 [us]", "loop held, longest [us]")
 PRESSED = (
@@ -31,6 +31,9 @@ PRESSED = (
     "refusals",
 )
 KEPT = ("a frame a turn, 1,000 B", "a frame an exchange, 1,000 B")
+BUILDS = ("first build", "unchanged", "after one more step")
+BUILT = ("bytes", "levels of two requests that are one")
+DIALECTS = ("openai_chat", "openai_responses", "anthropic", "gemini")
 PARTS = ("texts", "escapes", "around the texts", "headers and indexes", "snapshots", "log", "catalog and marks")
 
 MEASURED = {
@@ -68,6 +71,7 @@ MEASURED = {
         *product((f"part [bytes]: {part}" for part in PARTS), KEPT, (200,)),
     },
     "kill": {*product(("recover", "lost"), LEVELS, (200,))},
+    "requests": {*product((*BUILDS, *BUILT), DIALECTS, (20, 60))},
 }
 """What this library's own lines must be, in the small size: (op, variant, depth)."""
 
@@ -88,6 +92,7 @@ FLOORS = {
         *product((f"sqlite, a transaction a batch at {level}" for level in ("written", "synced")), ("burst",), (1, 50)),
     },
     "disk": {*product(("content [bytes]", "allocated [bytes]"), ("sqlite, a row a turn, 1,000 B",), (200,))},
+    "requests": {*product(("JSON and back",), DIALECTS, (20, 60))},
 }
 """Raw limits that must be measured beside, at least."""
 
@@ -103,7 +108,7 @@ def run_bench(name: str, directory: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("name", ["operations", "overhead", "recovery", "actors", "journal", "disk"])
+@pytest.mark.parametrize("name", ["operations", "overhead", "recovery", "actors", "journal", "disk", "requests"])
 def test_a_bench_prints_lines_with_exactly_the_agreed_keys(name, tmp_path):
     lines = run_bench(name, tmp_path)
 
