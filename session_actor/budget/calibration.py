@@ -58,7 +58,7 @@ _STEP: Final = 1.1
 _BELOW: Final = 0.97
 """A request known to be so long was refused: the model takes at most this share of it."""
 _MOST: Final = 3
-"""No refusal makes prices higher than so many times: more would be implausible."""
+"""No refusal makes prices go up by more than this: more would be implausible. Three together count at most."""
 _LOWEST_SHARE: Final = 4
 """… or the allowance lower than a fourth, unless it names a limit: of so small a request it was a mistake."""
 _MODELS: Final = 8
@@ -156,7 +156,8 @@ def fail(
         if measured is not learned or quote.upper < known * (2 - _BELOW):
             highest = max(1, int(known * _BELOW), within // _LOWEST_SHARE)
         else:
-            factor = min(factor * max(_STEP, (within + 1) * _STEP / max(1, known)), _MOST)
+            step = max(_STEP, (within + 1) * _STEP / max(1, known))
+            factor = min(factor * min(step, _MOST), _MOST**3)
     return _refused(measured, Failure(quote.key.model, quote.key.dialect, factor, highest))
 
 

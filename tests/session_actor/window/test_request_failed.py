@@ -7,14 +7,16 @@ import httpx
 import openai
 import pytest
 from google.genai import errors
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from session_actor import InvalidArgument
 from session_actor.blocks import Text
 from session_actor.budget.refusals import TooLong, too_long
-from session_actor.commands import AddAssistant, AddResponse, AddUser, BuildRequest, RequestFailed
+from session_actor.commands import AddAssistant, AddResponse, AddUser, BuildRequest, Configure, Pop, RequestFailed
 from session_actor.frames import Turn, Usage
 
-from .asked import Asked, same, shown
+from .asked import DIALECTS, Asked, same, shown
 
 ANTHROPIC = {
     "type": "error",
@@ -230,3 +232,27 @@ def test_a_mistaken_refusal_never_ends_a_conversation(live, dialect, failed):
     request = live.ask(dialect)
     if failed.get("limit", 1_000_000) == 1_000_000:
         assert request.input_tokens > 5_000, "the answer has corrected it"
+
+
+FIGURE = st.none() | st.integers(0, 2_000_000)
+
+
+@given(
+    dialect=st.sampled_from(DIALECTS),
+    refusals=st.lists(st.tuples(st.integers(0, 3), FIGURE, FIGURE, st.booleans()), min_size=1, max_size=8),
+)
+@settings(max_examples=40, deadline=None)
+def test_after_any_refusals_something_small_can_be_asked(dialect, refusals):
+    live = Asked()
+    live.do(AddUser("Hello"))
+    for more, tokens, limit, with_output in refusals:
+        for number in range(more):
+            live.do(AddAssistant("thus " * 700))
+            live.do(AddUser(f"question {number} " + "why " * 700))
+        request = live.ask(dialect)
+        live.do(RequestFailed(request.seq, tokens=tokens, limit=limit, with_output=with_output))
+        assert same(live.again(dialect), live.ask(dialect))
+    live.do(Pop(live.state.head))
+    live.do(Configure(system="Be brief.", model="small"))
+    live.do(AddUser("Hello again"))
+    assert "Hello again" in shown(live.ask(dialect))
