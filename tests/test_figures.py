@@ -17,6 +17,25 @@ CONSTANTS = {
     "session_actor.keys.KEYS_KEPT": 1_024,  # a retry is known by its key among so many
     "session_actor.apply.CALLS_KEPT": 1_024,  # and a tool's result by the id of its call
     "session_actor.grow.KEYFRAMES": 32,  # so many frames are read for one that is cold
+    "session_actor.asked.REQUESTS_KEPT": 32,  # a request is known by its key or its number among so many
+    "session_actor.asking.RESULT_CAP": 25_000,  # tokens of a result that are shown at most
+    "session_actor.budget.report.YELLOW": 0.75,
+    "session_actor.budget.report.RED": 0.95,
+    "session_actor.budget.readings.LIMIT": 32,  # real lengths are remembered
+    "session_actor.budget.reserves.SMALL_WINDOW": 64_000,  # below it a window is divided by shares alone
+    "session_actor.budget.trim.TARGET": 0.6,  # of the allowance are left by a trim
+    "session_actor.budget.trim.WHOLE_STEPS": 3,  # so many steps keep their results whole
+    "session_actor.budget.trim.WHOLE_SHARE": 0.25,  # and so does this part of the allowance
+    "session_actor.budget.trim.WORTH": 0.15,  # of the allowance is what stubs must save
+    "session_actor.budget.trim.LARGE_SHARE": 0.25,  # an exchange that takes more goes step by step
+    "session_actor.marks.ARTIFACTS_KEPT": 200,
+    "session_actor.marks.ARTIFACTS_SHARE": 0.02,
+    "session_actor.marks.MARKS_KEPT": 64,
+    "session_actor.marks.ROOMIER": 1.25,
+    "session_actor.tokens.images.UNKNOWN_SIZES": ((4_096, 3_072), (2_048, 768)),
+    "session_actor.tokens.images.PAGE_BYTES": 20_000,
+    "session_actor.tokens.images.MOST_PAGES": 100,
+    "session_actor.tokens.images.UNKNOWN_PAGES": 20,
     "session_actor.snapshots.EVERY_RECORDS": 1_000,
     "session_actor.snapshots.RESTING_RECORDS": 100,
     "session_actor.persistence.names.MAX_ID_CHARACTERS": 512,
@@ -56,6 +75,7 @@ def test_the_defaults_of_a_service_are_what_was_decided():
         "max_restarts": 5,
         "restart_window_s": 30.0,
         "close_timeout_s": 10.0,
+        "models": None,
     }
 
 
