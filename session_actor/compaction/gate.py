@@ -99,7 +99,10 @@ def evaluate(
     lacking = lacking_in(layout, needs_of(facts))
     absent = frozenset(need.what for needs, found in lacking if needs.code == "constraint_missing" for need in found)
     sealed = seal(text, facts)
-    judged = [*misworded(layout), *_judged(sealed, facts, source, allowed, family=family, absent=absent)]
+    judged = [
+        *misworded(layout, own_words(layout, facts).text),
+        *_judged(sealed, facts, source, allowed, family=family, absent=absent),
+    ]
     failed = {(reason.code, reason.what) for reason in judged}
     told = [Reason(needs.code, "warning", what=need.what) for needs, found in lacking for need in found]
     warned = [reason for reason in told if (reason.code, reason.what) not in failed]
@@ -112,7 +115,8 @@ def judge(text: str, facts: Facts, source: Source, *, cap_tokens: int, family: s
     unread = _unreadable(text, allowed)
     if unread is not None:
         return (unread,)
-    found = [*misworded(Layout(text)), *_judged(text, facts, source, allowed, family=family)]
+    layout = Layout(text)
+    found = [*misworded(layout, own_words(layout, facts).text), *_judged(text, facts, source, allowed, family=family)]
     return tuple(sorted(found, key=_place))
 
 

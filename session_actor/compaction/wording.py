@@ -79,11 +79,14 @@ def is_empty(text: str) -> bool:
     return not _UNSEEN.sub("", text[:_FEW_CHARACTERS]) and not _UNSEEN.sub("", text)
 
 
-def misworded(layout: Layout) -> Iterator[Reason]:
-    """What shows that a text is no summary, as far as its beginning and its sections tell."""
+def misworded(layout: Layout, own: str) -> Iterator[Reason]:
+    """What shows that a text is no summary, as far as its beginning and its sections tell.
+
+    `own`: its lines, those empty that only repeat a fact.
+    """
     first = layout.sections[0].heading if layout.sections else len(layout.lines)
-    opening = _opening(layout.lines[:first])
-    bodies = [layout.body(section) for section in layout.sections]
+    opening, lines = _opening(layout.lines[:first]), own.split("\n")
+    bodies = ["\n".join(lines[section.heading + 1 : section.end]) for section in layout.sections]
     openings = [opening, *(_opening(body.split("\n", 4)[:4]) for body in bodies[:1])]
     if any(_REFUSAL.match(text) for text in openings):
         yield Reason("refusal")
