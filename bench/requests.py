@@ -18,7 +18,7 @@ import orjson
 
 from bench.harness import FLOOR, OURS, Options, Plan, Report, Work, alternate, shown, side, table
 from bench.prose import some_passages
-from bench.targets import exactly, limit
+from bench.targets import exactly, limit, ratio
 from session_actor import MemoryStore, ModelProfile, SessionService, Tool, ToolCall
 from session_actor.ledger.entries import Dialect
 
@@ -31,6 +31,8 @@ DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 TURNS, QUICK_TURNS = (50, 500, 5_000), (20, 60)
 FIRST, AGAIN, MORE, COPY = "first build", "unchanged", "after one more step", "JSON and back"
 TURNS_OF_TARGET, TARGET_MS = 500, 1.0
+AS_JSON = {500: 1.0, 5_000: 1.0}
+"""What a request may take at most of the time in which JSON copies it, by turns."""
 MODEL = "bench"
 WINDOW = ModelProfile(name=MODEL, window=100_000_000, max_output=8_000, family="o200k", dialects=DIALECTS)
 TEXTS = some_passages(100, 300)
@@ -158,6 +160,10 @@ def run(options: Options) -> Report:
         spent_us = report.p50(OURS, MORE, dialect, TURNS_OF_TARGET)
         name = f"{dialect}: a request {MORE}, {TURNS_OF_TARGET} turns"
         report.judge(limit(name, None if spent_us is None else spent_us / 1e3, at_most=TARGET_MS, unit=" ms"))
+        for turns, at_most in AS_JSON.items():
+            spent_us, floor_us = report.p50(OURS, MORE, dialect, turns), report.p50(FLOOR, COPY, dialect, turns)
+            name = f"{dialect}: a request {MORE} / {COPY}, {turns:,} turns"
+            report.judge(ratio(name, spent_us, floor_us, at_most=at_most))
     shared = sum(one.n for one in report.results if one.op.startswith("levels"))
     report.judge(exactly("levels that two requests share", shared, 0, unit=""))
     return report
