@@ -36,7 +36,7 @@ NASTY = [
     "Only https://user:secret@example.com/a?b=c is allowed; see src/a/b.py, OPS-441 and OPS-4412.",
     "None",
     "- None\n- never\n* must not do * this",
-    "Никогда это не удаляй. 決して消さないでください。 Лучше так.",  # noqa: RUF001 - it is Russian
+    "Никогда это не удаляй. 決して消さないでください。 Лучше так.",
     "Why is frame 99999 not there? Is 3f2504e0-4f89-11d3-9a0c-0305e82c3301 wrong?",
     "Error: 500 Internal Server Error. Traceback (most recent call last):",
     "x" * 700,
