@@ -16,6 +16,7 @@ from .events import (
     AnyEvent,
     Branched,
     Checkpointed,
+    Compacted,
     Created,
     Ended,
     Event,
@@ -23,15 +24,18 @@ from .events import (
     HistorySealed,
     Moved,
     NameDeleted,
+    Pinned,
     Popped,
     Pruned,
     Pushed,
     Renamed,
     Requested,
     RequestRefused,
+    Uncompacted,
 )
 from .grow import frame_on, standing_in
 from .keys import KeyEntry, answer_of
+from .overlaid import note_compaction, note_pin, note_undone, without_pruned
 from .runs import contains, merged
 from .spending import plus
 
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from .frames import Frame, Turn
+    from .overlays import Compaction
     from .requests.request import Request
     from .state import State
     from .table import Table
@@ -98,7 +103,7 @@ def _pushed(state: State, event: Pushed, at_us: int, _found: Found) -> Frame:
         if parent is None:
             parent = _cold_parent(table, event)
     frame = frame_on(parent, event, at_us)
-    if event.turns or frame_id - first != len(slots):
+    if event.turns is not None or frame_id - first != len(slots):
         _add(state, table, frame, event)
     else:
         slots.append(frame)
@@ -138,6 +143,8 @@ def _add(state: State, table: Table, frame: Frame, event: Pushed) -> None:
             _note_calls(state, turn)
         if turn.usage is not None and state.usage is not None:
             state.usage = plus(state.usage, turn.usage)
+    if event.retracted is not None:
+        state.retractions = {**state.retractions, frame.id: event.retracted}
     if event.answers is not None:
         note_answer(state, event.answers, event.turns, event.astray)
 
@@ -268,6 +275,9 @@ def _history_sealed(state: State, event: HistorySealed, _at_us: int, _found: Fou
     state.branches, state.checkpoints = branches, checkpoints
     state.head, state.attached, state.next_id = event.head, event.attached, event.next_id
     state.marks, state.learned = event.marks, event.learned
+    state.overlays, state.generation = event.overlays, event.generation
+    if event.pins:
+        state.pins = dict(event.pins)
     state.importing = False
 
 
@@ -279,6 +289,7 @@ def _pruned(state: State, event: Pruned, _at_us: int, _found: Found) -> None:
         if tip is not None and contains(dropped, tip):
             raise _Misfit(f"it drops frame {tip}, which is held")
     state.table = state.table.without(dropped)
+    without_pruned(state, dropped)
 
 
 def _requested(state: State, event: Requested, _at_us: int, found: Request | None) -> Request | None:
@@ -290,6 +301,24 @@ def _requested(state: State, event: Requested, _at_us: int, found: Request | Non
 def _request_refused(state: State, event: RequestRefused, _at_us: int, _found: Found) -> bool:
     note_refusal(state, event)
     return event.too_long
+
+
+def _compacted(state: State, event: Compacted, _at_us: int, _found: Found) -> Compaction:
+    _existing(state, event.covered_frame)
+    if event.generation <= state.generation:
+        raise _Misfit(f"its number {event.generation} is not new")
+    return note_compaction(state, event, state.seq + 1)
+
+
+def _uncompacted(state: State, event: Uncompacted, _at_us: int, _found: Found) -> None:
+    note_undone(state, event.generation, state.seq + 1)
+
+
+def _pinned(state: State, event: Pinned, _at_us: int, found: Frame | None) -> Frame | None:
+    if found is None:
+        found = _existing(state, event.frame)
+    note_pin(state, event, state.seq + 1)
+    return found
 
 
 def _move(state: State, branch: str | None, head: int | None) -> None:
@@ -344,4 +373,7 @@ _APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int, Any], object]]]
     Pruned: _pruned,
     Requested: _requested,
     RequestRefused: _request_refused,
+    Compacted: _compacted,
+    Uncompacted: _uncompacted,
+    Pinned: _pinned,
 }

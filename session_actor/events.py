@@ -17,8 +17,11 @@ from session_actor.persistence.errors import ValueUnreadable
 from .blocks import NULL, Free
 from .budget.readings import NOTHING, Learned, Quote
 from .errors import RecordUnknown, RecordUnreadable
-from .frames import Artifact, Hold, Instructions, OpenCall, Turn, Usage
+from .compaction.facts import Facts
+from .compaction.verdict import Verdict
+from .frames import Artifact, Hold, Instructions, OpenCall, Retraction, Turn, Usage
 from .marks import Mark
+from .overlays import Overlay, Pin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +95,8 @@ class Pushed(Event, frozen=True, gc=False, kw_only=False):
     """The number of the request's record that its turn replies to; None: not said, or no reply."""
     astray: tuple[int, ...] = ()
     """With `answers`: of the frames of readings (`Learned`) those that are not on the path of that request."""
+    retracted: Retraction | None = None
+    """The assumption that it takes back; such a frame has no turns."""
 
 
 class Added(Pushed, frozen=True, gc=False, kw_only=False):
@@ -197,6 +202,12 @@ class HistorySealed(Event, frozen=True, gc=False, kw_only=False):
     """Those made on what was copied."""
     learned: Learned = NOTHING
     """What was learned of real lengths there."""
+    overlays: tuple[Overlay, ...] = ()
+    """The compactions of what was copied."""
+    generation: int = 0
+    """The number of the newest compaction there."""
+    pins: tuple[tuple[int, Pin], ...] = ()
+    """The pins of what was copied, by their frames."""
 
 
 class Gap(Event, frozen=True, gc=False, kw_only=False):
@@ -254,6 +265,47 @@ class RequestRefused(Event, frozen=True, gc=False, kw_only=False):
     """Of the frames of readings (`Learned`) those that are not on the path of the request."""
 
 
+class Compacted(Event, frozen=True, gc=False, kw_only=False):
+    """A summary stands for old frames from here on. It was judged once, when this was recorded, and never again."""
+
+    kind: ClassVar[str] = "compacted"
+    generation: int
+    covered_frame: int
+    verdict: Verdict
+    """What the gate said, with the summary as it was sealed and the gate's version."""
+    facts: Facts
+    """What the summary had to keep."""
+    kept: tuple[int, ...]
+    """Frames up to the covered one that stay shown as they are."""
+    hash: str
+    """Of all that it stands for, as in its plan."""
+    planned: int
+    """The number that the plan had."""
+    tokens_before: int
+    tokens_after: int
+    usage: Usage | None = None
+    """What the provider charged for the summary; None: not said."""
+    on: str | None = None
+    """The branch that it was planned on; None: the session's own head."""
+
+
+class Uncompacted(Event, frozen=True, gc=False, kw_only=False):
+    """A compaction was taken back: what it stood for is shown again."""
+
+    kind: ClassVar[str] = "uncompacted"
+    generation: int
+
+
+class Pinned(Event, frozen=True, gc=False, kw_only=False):
+    """A frame stays shown from here on, whatever is left out; or need not any more."""
+
+    kind: ClassVar[str] = "pinned"
+    frame: int
+    pinned: bool
+    frames: tuple[int, ...] = ()
+    """The frame, and what of its step must be shown with it."""
+
+
 AnyEvent: TypeAlias = (
     Created
     | Pushed
@@ -270,6 +322,9 @@ AnyEvent: TypeAlias = (
     | Pruned
     | Requested
     | RequestRefused
+    | Compacted
+    | Uncompacted
+    | Pinned
     | Gap
 )
 """Every event."""
@@ -292,6 +347,9 @@ KINDS: Final[dict[str, type[AnyEvent]]] = {
         Pruned,
         Requested,
         RequestRefused,
+        Compacted,
+        Uncompacted,
+        Pinned,
         Gap,
     )
 }

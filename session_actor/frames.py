@@ -122,6 +122,19 @@ class Artifact(msgspec.Struct, frozen=True, gc=False):
     how: Literal["read", "modified"]
 
 
+class Retraction(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """An assumption that turned out to be wrong, taken back."""
+
+    assumption: str
+    """As it was stated."""
+    note: str | None = None
+    """What is right instead, or why it is wrong; None: not said."""
+
+    def __repr__(self) -> str:
+        """Without the content."""
+        return "Retraction()"
+
+
 class OpenCall(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A call that still waits for its result, seen from one frame."""
 
@@ -212,6 +225,8 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
     None: not known, since it was recovered from records of a version that did not keep it.
     """
+    retracted: Retraction | None = None
+    """The assumption that this frame takes back."""
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -15,7 +15,7 @@ from .spending import NOTHING_SPENT, plus
 
 if TYPE_CHECKING:
     from .events import Pushed
-    from .frames import Artifact, Instructions
+    from .frames import Artifact, Instructions, Retraction
 
 KEYFRAMES: Final = 32
 """Every so many ids there is a keyframe."""
@@ -36,6 +36,7 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
     user_input, assistant_output = event.user_input, event.assistant_output
     exchange, step, open_calls = below.exchange, below.step, below.open_calls
     artifacts, spent = _NONE, below.spent
+    retracted: Retraction | None = None
     if turns is None:
         if user_input:
             exchange = frame_id
@@ -44,7 +45,7 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
         if open_calls and (user_input or assistant_output):
             open_calls = still_held(open_calls)
     else:
-        spoke, artifacts = False, event.artifacts  # a text notes none
+        spoke, artifacts, retracted = False, event.artifacts, event.retracted  # a text notes none
         for turn in turns:
             if turn.role == "user":
                 exchange = frame_id
@@ -77,6 +78,7 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
         below.run_from if parent_id == frame_id - 1 else frame_id,
         artifacts,
         spent,
+        retracted,
     )
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from . import content
 from .asked import window_on
 from .events import CopiedFrame, Created, HistoryCopied, HistorySealed, Pushed, Source
 from .grow import is_keyframe, place_on
 from .losses import unknown
 from .names import MAIN
+from .overlays import copied, copied_pins
 from .runs import contains, merged
 from .table import SPAN
 from .weight import weigh, weight_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from .frames import Frame
     from .runs import Runs
@@ -99,9 +102,8 @@ def history_of(state: State) -> Iterator[tuple[HistoryCopied | HistorySealed, in
     runs = live_runs(state)
     frames = _frames(state.table, runs)
     branches, checkpoints = tuple(state.branches.items()), tuple(state.checkpoints.items())
-    marks, learned = window_on(state, lambda frame_id: contains(runs, frame_id))
-    sealed = HistorySealed(branches, checkpoints, state.head, state.attached, state.next_id, marks, learned)
-    return _records(state.table, frames, sealed)
+    sealed = HistorySealed(branches, checkpoints, state.head, state.attached, state.next_id)
+    return _records(state.table, frames, _with_views(state, sealed, lambda frame_id: contains(runs, frame_id)))
 
 
 def history_to(state: State, frame_id: int | None) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
@@ -114,9 +116,21 @@ def history_to(state: State, frame_id: int | None) -> Iterator[tuple[HistoryCopi
     path = state.table.path(frame_id)
     ids = {frame.id for frame in path}
     names = tuple((name, frame) for name, frame in state.checkpoints.items() if frame in ids and name != MAIN)
-    marks, learned = window_on(state, lambda frame: frame in ids)
-    sealed = HistorySealed(((MAIN, frame_id),), names, frame_id, MAIN, state.next_id, marks, learned)
-    return _records(state.table, path[::-1], sealed)
+    sealed = HistorySealed(((MAIN, frame_id),), names, frame_id, MAIN, state.next_id)
+    return _records(state.table, path[::-1], _with_views(state, sealed, lambda frame: frame in ids))
+
+
+def _with_views(state: State, sealed: HistorySealed, holds: Callable[[int], bool]) -> HistorySealed:
+    """With what is known of how the copied frames are shown."""
+    marks, learned = window_on(state, holds)
+    return msgspec.structs.replace(
+        sealed,
+        marks=marks,
+        learned=learned,
+        overlays=copied(state.overlays, holds),
+        generation=state.generation,
+        pins=copied_pins(state.pins, holds),
+    )
 
 
 def _frames(table: Table, runs: Runs) -> Iterator[Frame]:
@@ -163,4 +177,5 @@ def _pushed_again(table: Table, frame: Frame) -> Pushed:
         holds=frame.holds,
         place=None if parent is None else place_on(parent),
         artifacts=frame.artifacts,
+        retracted=frame.retracted,
     )

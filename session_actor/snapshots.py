@@ -16,9 +16,10 @@ from session_actor.persistence.errors import ValueUnreadable
 from .blocks import NULL, Free
 from .budget.readings import NOTHING, Learned
 from .events import Requested, Source
-from .frames import Usage
+from .frames import Retraction, Usage
 from .keys import Answer, KeyEntry
 from .marks import Mark
+from .overlays import Overlay, Pin
 from .runs import merged
 from .state import State
 from .table import Table
@@ -64,6 +65,10 @@ class _Saved(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     marks: tuple[Mark, ...] = ()
     requests: tuple[tuple[int, Requested], ...] = ()
     learned: Learned = NOTHING
+    overlays: tuple[Overlay, ...] = ()
+    generation: int = 0
+    pins: tuple[tuple[int, Pin], ...] = ()
+    retractions: tuple[tuple[int, Retraction], ...] = ()
 
 
 def may_be_saved(state: State) -> bool:
@@ -96,6 +101,10 @@ def snapshot_of(state: State) -> bytes:
             state.marks,
             tuple(state.requests.items()),
             state.learned,
+            state.overlays,
+            state.generation,
+            tuple(state.pins.items()),
+            tuple(state.retractions.items()),
         )
     )
 
@@ -114,6 +123,11 @@ def state_from(data: msgspec.Raw | bytes, seq: int, shelf: Shelf) -> State:
     state.ended, state.source, state.raw_metadata = saved.ended, saved.source, saved.metadata
     state.usage = saved.usage
     state.marks, state.learned = saved.marks, saved.learned
+    state.overlays, state.generation = saved.overlays, saved.generation
+    if saved.pins:
+        state.pins = dict(saved.pins)
+    if saved.retractions:
+        state.retractions = dict(saved.retractions)
     if saved.requests:
         state.requests = dict(saved.requests)
     if saved.checkpoints:

@@ -18,16 +18,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .events import Requested, Source
-    from .frames import Instructions, PendingCall, Usage
+    from .frames import Instructions, PendingCall, Retraction, Usage
     from .losses import Losses
     from .marks import Mark
     from .models import ModelProfile
+    from .overlays import Overlay, Pin
     from .window import Window
 
 
 _NO_CHECKPOINTS: Final[dict[str, int]] = {}
 _NO_CALLS: Final[dict[str, None]] = {}
 _NO_REQUESTS: Final[dict[int, Requested]] = {}
+_NO_PINS: Final[dict[int, Pin]] = {}
+_NO_RETRACTIONS: Final[dict[int, Retraction]] = {}
 """Shared by the many states that have none: `apply` makes a dict of the state's own before it adds the first."""
 
 
@@ -41,6 +44,7 @@ class State:
         "checkpoints",
         "created_at_us",
         "ended",
+        "generation",
         "head",
         "importing",
         "keys",
@@ -49,8 +53,11 @@ class State:
         "marks",
         "models",
         "next_id",
+        "overlays",
+        "pins",
         "raw_metadata",
         "requests",
+        "retractions",
         "seq",
         "session",
         "source",
@@ -96,6 +103,14 @@ class State:
         """The newest requests that were given out, by the number of their record, oldest first."""
         self.learned = NOTHING
         """What is known of how long requests really are."""
+        self.overlays: tuple[Overlay, ...] = ()
+        """The newest 64 compactions (see `overlays`), oldest first, those that were taken back, too."""
+        self.generation = 0
+        """The number of the newest compaction ever; 0: there was none."""
+        self.pins: dict[int, Pin] = _NO_PINS
+        """What was said of frames after they were pushed, by their ids."""
+        self.retractions: dict[int, Retraction] = _NO_RETRACTIONS
+        """The assumptions that were taken back, by the frames that did so."""
         self.models: Mapping[str, ModelProfile] | None = None
         """The service's own profiles of models. Not of the records: the server sets it."""
         self.window: Window | None = None

@@ -37,6 +37,8 @@ def weight_of(event: Pushed) -> int:
             weight += _size(event.instructions)
         if event.artifacts:
             weight += _size(event.artifacts)
+        if event.retracted is not None:
+            weight += _size(event.retracted)
     for text in event.assumptions:
         weight += len(text)
     for text in event.decisions:

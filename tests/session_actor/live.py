@@ -170,4 +170,8 @@ def picture(state: State) -> dict[str, object]:
         "requests": dict(state.requests),
         "learned": state.learned,
         "usage": state.usage,
+        "overlays": state.overlays,
+        "generation": state.generation,
+        "pins": dict(state.pins),
+        "retractions": dict(state.retractions),
     }

@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from session_actor.blocks import CallRef, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
 from session_actor.budget.readings import Key, Quote
 from session_actor.commands import AddAssistant, AddToolResult, AddUser, Configure, Fork, Goto, HoldCall, Pop, Push
+from session_actor.compaction.facts import Fact, Facts
+from session_actor.compaction.verdict import Reason, Verdict
 from session_actor.errors import RecordUnknown, RecordUnreadable
 from session_actor.events import (
     KINDS,
     Added,
     Branched,
     Checkpointed,
+    Compacted,
     CopiedFrame,
     Created,
     Ended,
@@ -26,6 +29,7 @@ from session_actor.events import (
     HistorySealed,
     Moved,
     NameDeleted,
+    Pinned,
     Place,
     Popped,
     Pruned,
@@ -34,11 +38,13 @@ from session_actor.events import (
     Requested,
     RequestRefused,
     Source,
+    Uncompacted,
     decode_event,
 )
-from session_actor.frames import Artifact, Hold, Instructions, OpenCall, Tool, Turn, Usage
+from session_actor.frames import Artifact, Hold, Instructions, OpenCall, Retraction, Tool, Turn, Usage
 from session_actor.history import created
 from session_actor.marks import Mark
+from session_actor.overlays import Overlay, Pin
 from session_actor.persistence import encode_record_data
 
 from .live import Live, cold, picture
@@ -189,6 +195,47 @@ GOLDEN = [
         RequestRefused(7, True, 210000, 195904, (3,)),
         '{"request":7,"too_long":true,"tokens":210000,"limit":195904,"astray":[3]}',
     ),
+    (
+        Pushed(6, 5, turns=(), retracted=Retraction("the disk is large", "it is full")),
+        '{"id":6,"parent":5,"turns":[],"retracted":{"assumption":"the disk is large","note":"it is full"}}',
+    ),
+    (
+        Compacted(
+            2,
+            40,
+            Verdict(True, (Reason("identifier_missing", "warning", 3),), "## Goal", 64),
+            Facts(constraints=(Fact("Never push.", 3),), languages=("en",)),
+            (7,),
+            "00ff",
+            2,
+            9_000,
+            1_200,
+            Usage(8_000, 300),
+            "idea",
+        ),
+        '{"generation":2,"covered_frame":40,"verdict":{"ok":true,"reasons":[{"code":"identifier_missing",'
+        '"severity":"warning","count":3}],"sealed":"## Goal","tokens":64,"gate_version":1},'
+        '"facts":{"constraints":[["Never push.",3,"",1,0,0]],"languages":["en"]},"kept":[7],"hash":"00ff","planned":2,'
+        '"tokens_before":9000,"tokens_after":1200,"usage":{"input_tokens":8000,"output_tokens":300},"on":"idea"}',
+    ),
+    (Uncompacted(2), '{"generation":2}'),
+    (Pinned(7, True, (7, 8)), '{"frame":7,"pinned":true,"frames":[7,8]}'),
+    (
+        HistorySealed(
+            (("main", 3),),
+            (),
+            3,
+            "main",
+            4,
+            overlays=(Overlay(2, 40, "## Goal", Facts(), (7,), 2, "00ff", 9_000, 1_200, 0, 50),),
+            generation=2,
+            pins=((7, Pin(True, (7, 8), 0, 50)),),
+        ),
+        '{"branches":[["main",3]],"checkpoints":[],"head":3,"attached":"main","next_id":4,"overlays":[{"generation":2,'
+        '"covered_frame":40,"summary":"## Goal","facts":{},"kept":[7],"planned":2,"hash":"00ff","tokens_before":9000,'
+        '"tokens_after":1200,"seq":0,"below":50}],"generation":2,"pins":[[7,{"pinned":true,"frames":[7,8],"seq":0,'
+        '"below":50}]]}',
+    ),
 ]
 
 
@@ -241,6 +288,9 @@ def test_the_kinds_are_those_of_ever():
         "pruned",
         "requested",
         "request_failed",
+        "compacted",
+        "uncompacted",
+        "pinned",
         "store.gap",
     ]
     assert {kind for kind, event in KINDS.items() if event.kind != kind} == set()
@@ -260,10 +310,10 @@ def test_a_field_of_a_newer_version_is_passed_over():
 
 
 def test_a_kind_of_a_newer_version_is_refused_by_name():
-    with pytest.raises(RecordUnknown, match="'compacted'") as caught:
-        decode_event("compacted", b"{}")
+    with pytest.raises(RecordUnknown, match="'archived'") as caught:
+        decode_event("archived", b"{}")
 
-    assert caught.value.kind == "compacted"
+    assert caught.value.kind == "archived"
 
 
 @pytest.mark.parametrize("data", [b"{}", b'{"to":"7"}', b"[]", b"", b'{"to":7', b'{"to":7,"branch":7}'])
