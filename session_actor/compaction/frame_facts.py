@@ -32,6 +32,8 @@ SAID_CHARACTERS: Final = 400
 _QUESTIONS_KEPT: Final = 4
 _QUESTION_CHARACTERS: Final = 300
 _DEEPEST: Final = 32
+_RESULT_CHARACTERS: Final = 8_192
+"""Names are looked for in so much of a result."""
 
 
 class Ranked(NamedTuple):
@@ -165,7 +167,7 @@ def _names(parts: list[_Said], frame: Frame) -> tuple[tuple[Ranked, ...], frozen
     noted = [_Said(text, ASSISTANT) for text in (*frame.assumptions, *frame.decisions)]
     paths = [_Said(artifact.path, RESULTS) for artifact in frame.artifacts]
     for part in sorted((*parts, *noted, *paths), key=lambda one: one.rank):
-        names = found_in(part.text)
+        names = found_in(part.text if part.rank <= ASSISTANT else _ends(part.text))
         for text, kind in names.names:
             found.setdefault(text, Ranked(text, kind, part.rank))
         if part.rank <= ASSISTANT:
@@ -173,6 +175,14 @@ def _names(parts: list[_Said], frame: Frame) -> tuple[tuple[Ranked, ...], frozen
                 found.setdefault(text, Ranked(text, kind, part.rank))
         numbers |= names.numbers
     return tuple(found.values()), frozenset(numbers)
+
+
+def _ends(text: str) -> str:
+    """The head and the tail of a long result, whole words: more of it is shown to no summariser."""
+    if len(text) <= _RESULT_CHARACTERS:
+        return text
+    head, tail = text[: _RESULT_CHARACTERS * 7 // 10], text[-_RESULT_CHARACTERS * 3 // 10 :]
+    return f"{head.rsplit(None, 1)[0]}\n{tail.split(None, 1)[-1]}"
 
 
 def _kept(texts: tuple[str, ...]) -> tuple[str, ...]:

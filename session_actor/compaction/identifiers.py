@@ -64,7 +64,7 @@ _MEASURE: Final = re.compile(
 )
 _SECRET_NEAR: Final = 3
 _MAY_BE_SECRET: Final = frozenset(("hash", "id", "url"))
-_WITH_NUMBERS: Final = frozenset(("", "path", "version"))
+_WITH_NUMBERS: Final = frozenset(("path", "version"))
 
 
 class Name(NamedTuple):
@@ -91,14 +91,18 @@ def found_in(text: str) -> Found:
         if word.isdecimal():
             numbers.add(plain_number(word))
             continue
+        is_plain = False
         for part in _parts(word):
             kind = kind_of(part)
             if kind in _MAY_BE_SECRET and near.is_secret(part, word):
                 continue
             if kind:
                 names.setdefault(part, Name(part, kind))
-            if kind in _WITH_NUMBERS and _DIGITS.search(word):
-                numbers.update(map(plain_number, _NUMBER.findall(part if kind else word)))
+            if kind in _WITH_NUMBERS:
+                numbers.update(map(plain_number, _NUMBER.findall(part)))
+            is_plain = is_plain or not kind
+        if is_plain:  # once, not for each of its parts: a word may have hundreds
+            numbers.update(map(plain_number, _NUMBER.findall(word)))
     return Found(tuple(names.values()), frozenset(numbers))
 
 
