@@ -60,7 +60,12 @@ class Model:
         self.bodies.append(body)
         if self.refusals:
             raise scripted_provider.Refused(400, self.refusals.pop())
-        if scripted_provider.newest(body)[0] == "Count.":
+        said = scripted_provider.newest(body)[0]
+        if said == "Break.":
+            yield "one "
+            yield scripted_provider.Call("read_gauge", {"place": "Mole"})
+            raise RuntimeError("the connection is closed now")
+        if said == "Count.":
             yield "one "
             try:
                 await asyncio.Event().wait()
@@ -288,6 +293,18 @@ async def test_what_had_come_when_the_client_left_is_kept(tmp_path: Path, model:
     assert [turn["text"] for turn in history] == ["Count.", "one ", "And now?", "And now? "]
     assert history[1]["stop"] is None
     assert "one" in said(model.bodies[-1])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_what_had_come_when_the_provider_broke_off_is_kept(tmp_path: Path, model: Model, dialect: str):
+    async with agent(tmp_path / "store") as client:
+        events = await ask(client, "Break.", dialect)
+        assert [event.kind for event in events] == ["text", "error"]
+        events = await ask(client, "And now?", dialect)
+        assert [event.kind for event in events[:1] + events[-1:]] == ["result", "done"]
+        history = (await client.get("/chat/mira")).json()["said"]
+    assert [turn["text"] for turn in history[:2]] == ["Break.", "one "]
+    assert ("one" in said(model.bodies[-1]), "And now?" in said(model.bodies[-1])) == (True, True)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
