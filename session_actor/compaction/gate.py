@@ -14,19 +14,20 @@ from .headings import NAMES, OPTIONAL, Layout, compose, is_nothing
 from .languages import is_foreign
 from .naming import Names
 from .needs import needs_of, safe
-from .own import own_words
+from .own import own_words, points_of
 from .polarity import inverted
-from .seal import lacking_in, seal
+from .seal import lacking_in, sealed_with
 from .secrets import has_secret
 from .texts import key
 from .verdict import CODES, Reason, Verdict
 from .wording import is_empty, is_normal, misworded, transcribed
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from .facts import Facts
     from .known import Known
+    from .needs import Need, Needs
     from .own import Own
 
 LEAST_TOKENS: Final = 64
@@ -42,7 +43,6 @@ _ROOM: Final = 4
 _CHARACTERS_A_TOKEN: Final = 24
 """A text with more of them is too long whatever it says: it is not read."""
 
-_NONE: Final[frozenset[int]] = frozenset()
 _ORDER: Final = {code: place for place, code in enumerate(CODES)}
 
 
@@ -65,6 +65,104 @@ class Source(NamedTuple):
         return f"Source({len(self.texts)} texts, {self.tokens} tokens of {self.view_tokens})"
 
 
+class Gate:
+    """Judges summaries of one source. What follows from the facts and the source alone is found once, here."""
+
+    __slots__ = ("_allowed", "_facts", "_family", "_names", "_needed", "_points", "_rules", "_source")
+
+    def __init__(self, facts: Facts, source: Source, *, cap_tokens: int, family: str = "o200k") -> None:
+        """Read what summaries are judged by.
+
+        Args:
+            facts: what has to be kept.
+            source: what the summaries are made from.
+            cap_tokens: how long they may be [tokens]; `allowed_tokens` tells when they may be longer.
+            family: the tokenizer's family, one of `FAMILIES`.
+
+        Raises:
+            InvalidArgument: there is no such family.
+        """
+        self._facts = facts
+        self._source = source
+        self._family = family
+        self._allowed = allowed_tokens(facts, source, cap_tokens, family)
+        self._needed = needs_of(facts)
+        self._points = points_of(facts)
+        self._rules = tuple(map(safe, facts.constraints))
+        self._names = Names(source.known, source.texts, facts)
+
+    def __repr__(self) -> str:
+        """Without the content."""
+        return f"Gate({self._facts!r}, {self._source!r})"
+
+    def evaluate(self, text: str, stop_reason: str | None = "end") -> Verdict:
+        """Seal a summary, then judge it. Fails for no text.
+
+        Args:
+            text: what the model wrote; anything but a str is refused.
+            stop_reason: why the model stopped, in any provider's words; None: not known, which counts as normal.
+
+        Returns:
+            The verdict. What had to be sealed is a warning.
+        """
+        stopped = [] if is_normal(stop_reason) else [Reason("stop_reason")]
+        unread = _unreadable(text, self._allowed)
+        if unread is not None:
+            return _verdict([*stopped, unread], "", 0)
+        said = self._read(text)
+        missing = [Reason(needs.code, "warning", what=need.what) for needs, found in said.lacking for need in found]
+        absent = frozenset(reason.what for reason in missing if reason.code == "constraint_missing")
+        sealed = sealed_with(said.layout, said.lacking)
+        summary = self._read(sealed) if missing else said._replace(text=sealed)
+        tokens = estimate_tokens(sealed, self._family)
+        judged = [*misworded(said.layout, said.own.text), *self._judged(summary, tokens, absent)]
+        failed = {(reason.code, reason.what) for reason in judged}
+        warned = [reason for reason in missing if (reason.code, reason.what) not in failed]
+        return _verdict([*stopped, *judged, *warned], sealed, tokens)
+
+    def judge(self, text: str) -> tuple[Reason, ...]:
+        """Judge a text as it is, without sealing it."""
+        unread = _unreadable(text, self._allowed)
+        if unread is not None:
+            return (unread,)
+        said = self._read(text)
+        tokens = estimate_tokens(text, self._family)
+        found = [*misworded(said.layout, said.own.text), *self._judged(said, tokens, frozenset())]
+        return tuple(sorted(found, key=_place))
+
+    def _read(self, text: str) -> _Summary:
+        layout = Layout(text)
+        return _Summary(text, layout, own_words(layout, self._points), lacking_in(layout, self._needed))
+
+    def _judged(self, said: _Summary, tokens: int, absent: frozenset[int | None]) -> Iterator[Reason]:
+        """All that is wrong with a summary. `absent`: the rules that it lacked before it was sealed."""
+        facts, own, names = self._facts, said.own, self._names.fresh()
+        yield from _headings_wrong(said.layout, facts)
+        yield from _length_wrong(tokens, self._source, self._allowed)
+        for needs, lacking in said.lacking:
+            yield from (Reason(needs.code, what=need.what) for need in lacking)
+        yield from _rules_inverted(self._rules, own, absent)
+        yield from _retracted_used(facts, own)
+        yield from names.unknown(own.text)
+        yield from names.strange_numbers(own.text)
+        yield from names.lost_pointers(own.text, self._source.frames)
+        yield from transcribed(own.text)
+        yield from questions_wrong(said.layout, facts)
+        if has_secret(said.text):
+            yield Reason("secret_sealed")
+        if is_foreign(own.text, facts.languages):
+            yield Reason("language")
+
+
+class _Summary(NamedTuple):
+    """A summary as it was read."""
+
+    text: str
+    layout: Layout
+    own: Own
+    lacking: list[tuple[Needs, Sequence[Need]]]
+
+
 def evaluate(
     text: str,
     facts: Facts,
@@ -74,50 +172,13 @@ def evaluate(
     family: str = "o200k",
     stop_reason: str | None = "end",
 ) -> Verdict:
-    """Seal a summary, then judge it. Fails for no text.
-
-    Args:
-        text: what the model wrote; anything but a str is refused.
-        facts: what has to be kept.
-        source: what it was made from.
-        cap_tokens: how long it may be [tokens]; `allowed_tokens` tells when it may be longer.
-        family: the tokenizer's family, one of `FAMILIES`.
-        stop_reason: why the model stopped, in any provider's words; None: not known, which counts as normal.
-
-    Returns:
-        The verdict. What had to be sealed is a warning.
-
-    Raises:
-        InvalidArgument: there is no such family.
-    """
-    stopped = [] if is_normal(stop_reason) else [Reason("stop_reason")]
-    allowed = allowed_tokens(facts, source, cap_tokens, family)
-    unread = _unreadable(text, allowed)
-    if unread is not None:
-        return _verdict([*stopped, unread], "", 0)
-    layout = Layout(text)
-    lacking = lacking_in(layout, needs_of(facts))
-    absent = frozenset(need.what for needs, found in lacking if needs.code == "constraint_missing" for need in found)
-    sealed = seal(text, facts)
-    judged = [
-        *misworded(layout, own_words(layout, facts).text),
-        *_judged(sealed, facts, source, allowed, family=family, absent=absent),
-    ]
-    failed = {(reason.code, reason.what) for reason in judged}
-    told = [Reason(needs.code, "warning", what=need.what) for needs, found in lacking for need in found]
-    warned = [reason for reason in told if (reason.code, reason.what) not in failed]
-    return _verdict([*stopped, *judged, *warned], sealed, estimate_tokens(sealed, family))
+    """Seal a summary, then judge it: `Gate.evaluate` for a single one."""
+    return Gate(facts, source, cap_tokens=cap_tokens, family=family).evaluate(text, stop_reason)
 
 
 def judge(text: str, facts: Facts, source: Source, *, cap_tokens: int, family: str = "o200k") -> tuple[Reason, ...]:
-    """Judge a text as it is, without sealing it; arguments and errors as for `evaluate`."""
-    allowed = allowed_tokens(facts, source, cap_tokens, family)
-    unread = _unreadable(text, allowed)
-    if unread is not None:
-        return (unread,)
-    layout = Layout(text)
-    found = [*misworded(layout, own_words(layout, facts).text), *_judged(text, facts, source, allowed, family=family)]
-    return tuple(sorted(found, key=_place))
+    """Judge a text as it is, without sealing it: `Gate.judge` for a single one."""
+    return Gate(facts, source, cap_tokens=cap_tokens, family=family).judge(text)
 
 
 def allowed_tokens(facts: Facts, source: Source, cap_tokens: int, family: str = "o200k") -> int:
@@ -153,30 +214,6 @@ def _unreadable(text: object, allowed: int) -> Reason | None:
     return None
 
 
-def _judged(
-    text: str, facts: Facts, source: Source, allowed: int, *, family: str, absent: frozenset[int] = _NONE
-) -> Iterator[Reason]:
-    """All that is wrong with a text that was sealed. `absent`: the rules that it lacked before."""
-    layout = Layout(text)
-    own = own_words(layout, facts)
-    yield from _headings_wrong(layout, facts)
-    yield from _length_wrong(estimate_tokens(text, family), source, allowed)
-    for needs, lacking in lacking_in(layout, needs_of(facts)):
-        yield from (Reason(needs.code, what=need.what) for need in lacking)
-    yield from _rules_inverted(facts, own, absent)
-    yield from _retracted_used(facts, own)
-    names = Names(source.known, source.texts, facts)
-    yield from names.unknown(own.text)
-    yield from names.strange_numbers(own.text)
-    yield from names.lost_pointers(own.text, source.frames)
-    yield from transcribed(own.text)
-    yield from questions_wrong(layout, facts)
-    if has_secret(text):
-        yield Reason("secret_sealed")
-    if is_foreign(own.text, facts.languages):
-        yield Reason("language")
-
-
 def _headings_wrong(layout: Layout, facts: Facts) -> Iterator[Reason]:
     there = [section.name for section in layout.sections]
     for what, name in enumerate(NAMES):
@@ -204,9 +241,8 @@ def _length_wrong(tokens: int, source: Source, allowed: int) -> Iterator[Reason]
         yield Reason("no_gain", count=max(0, saved), limit=min(GAIN_TOKENS, source.view_tokens // GAIN_SHARE))
 
 
-def _rules_inverted(facts: Facts, own: Own, absent: frozenset[int]) -> Iterator[Reason]:
+def _rules_inverted(rules: Sequence[str], own: Own, absent: frozenset[int | None]) -> Iterator[Reason]:
     """An opposite beside the rule is told of; an opposite among the rules in the place of the rule is refused."""
-    rules = [safe(fact) for fact in facts.constraints]
     replaced = absent.intersection(inverted(rules, own.rules)) if absent else frozenset[int]()
     for what in inverted(rules, own.text):
         yield Reason("constraint_inverted", "error" if what in replaced else "warning", what=what)

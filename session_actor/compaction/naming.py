@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from copy import copy
 from typing import TYPE_CHECKING, Final
 
 from .identifiers import found_in, holds_name, holds_part, numbers_in, plain_number
@@ -40,6 +41,12 @@ class Names:
         self._kept = frozenset(name.text for text in kept for name in found_in(text).names)
         self._numbers = frozenset(number for text in kept for number in numbers_in(text))
         self._left = _LOOKED_UP
+
+    def fresh(self) -> Names:
+        """The same, with nothing looked up yet."""
+        again = copy(self)
+        again._left = _LOOKED_UP  # noqa: SLF001 - of the same class
+        return again
 
     def unknown(self, own: str) -> Iterator[Reason]:
         """The names of a text that the source does not have, by kind."""

@@ -9,7 +9,7 @@ from .needs import artifact_line, safe
 from .texts import key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from .facts import Fact, Facts
     from .headings import Layout
@@ -28,10 +28,12 @@ class Own(NamedTuple):
     """What stands under `Constraints`."""
 
 
-def own_words(layout: Layout, facts: Facts) -> Own:
-    """Leave out what is a fact of its section, word for word. Such a point is the user's or the embedder's wording."""
+def own_words(layout: Layout, known: Mapping[str, frozenset[str]]) -> Own:
+    """Leave out what is a fact of its section, word for word. Such a point is the user's or the embedder's wording.
+
+    `known`: as `points_of` gives it.
+    """
     lines = list(layout.lines)
-    known = _facts_by_section(facts)
     for section in layout.sections:
         lines[section.heading] = ""
         if is_nothing(layout.body(section)):
@@ -46,7 +48,8 @@ def own_words(layout: Layout, facts: Facts) -> Own:
     return Own("\n".join(lines), "\n".join(kept), "\n".join(ruled))
 
 
-def _facts_by_section(facts: Facts) -> dict[str, frozenset[str]]:
+def points_of(facts: Facts) -> dict[str, frozenset[str]]:
+    """The facts as points, by section."""
     goal = () if facts.goal is None else (facts.goal,)
     question = () if facts.open_question is None else (facts.open_question,)
     return {

@@ -26,8 +26,13 @@ def seal(text: str, facts: Facts) -> str:
     `Progress`. Sealing again changes nothing. Lines end in a line feed afterwards.
     """
     layout = Layout(text)
+    return sealed_with(layout, lacking_in(layout, needs_of(facts)))
+
+
+def sealed_with(layout: Layout, absent: Sequence[tuple[Needs, Sequence[Need]]]) -> str:
+    """The summary with what it lacks. `absent`: as `lacking_in` gives it."""
     lines = list(layout.lines)
-    places = [(_place(layout, needs), needs, lacking) for needs, lacking in lacking_in(layout, needs_of(facts))]
+    places = [(_place(layout, needs), needs, lacking) for needs, lacking in absent]
     for place, needs, lacking in sorted(places, key=lambda one: one[0], reverse=True):
         section = layout.section(needs.heading)
         if section is not None:
