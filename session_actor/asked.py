@@ -95,3 +95,15 @@ def window_on(state: State, holds: Callable[[int], bool]) -> tuple[tuple[Mark, .
     marks = tuple(mark for mark in state.marks if holds(mark.at))
     learned = state.learned
     return marks, Learned(tuple(one for one in learned.readings if holds(one.head)), learned.failures)
+
+
+def newest_request(state: State, head: int, model: str | None = None, dialect: str | None = None) -> Requested | None:
+    """The newest request that is known on a path, of a model and a dialect (None: of any)."""
+    if not state.requests:
+        return None
+    holds = on_path(state.table, head)
+    for event in reversed(state.requests.values()):
+        key = event.quote.key
+        if model in {None, key.model} and dialect in {None, key.dialect} and holds(event.quote.head):
+            return event
+    return None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from . import telemetry
+from .asked import newest_request
 from .asking import Ask, ask
 from .budget.costs import cost_of_instructions
 from .budget.report import Budget, Pressure, pressure_of
 from .errors import InvalidArgument, Refused
 from .fitting import unfitted
 from .models import profile_of
-from .paths import on_path
 from .window import window_of
 from .window_errors import NothingToSend
 
@@ -32,7 +32,7 @@ def budget_of(state: State, on: str | None, model: str | None) -> Budget:
     model = model or model_at(state, top)
     if top is None:
         return _blank(state, model)
-    newest = newest_request(state, top, model)
+    newest = newest_request(state, top.id, model)
     asked = budget_ask(state, top, model, newest)
     try:
         fit = unfitted(state, asked)
@@ -40,17 +40,6 @@ def budget_of(state: State, on: str | None, model: str | None) -> Budget:
         return _blank(state, model, asked)
     tell(state, on, model, fit.quote.tokens, fit.quote.upper, fit.allowance)
     return _budget(asked, fit, newest)
-
-
-def newest_request(state: State, top: Frame, model: str | None) -> Requested | None:
-    """The newest request on a path, of a model (None: of any)."""
-    if not state.requests:
-        return None
-    holds = on_path(state.table, top.id)
-    for event in reversed(state.requests.values()):
-        if (model is None or event.quote.key.model == model) and holds(event.quote.head):
-            return event
-    return None
 
 
 def budget_ask(state: State, top: Frame, model: str, newest: Requested | None) -> Ask:
@@ -65,7 +54,7 @@ def model_at(state: State, top: Frame | None) -> str:
     if top is not None:
         if top.in_force is not None and top.in_force.model is not None:
             return top.in_force.model
-        newest = newest_request(state, top, None)
+        newest = newest_request(state, top.id, None)
         if newest is not None:
             return newest.quote.key.model
     raise InvalidArgument("model", 'is not known: give it here, or once for all by configure(model="…")')
@@ -144,7 +133,7 @@ def watch(state: State, on: str | None) -> None:
     """Tell of a crossing after a change, where a request was built before; reads no disk."""
     head = state.head_of(on)
     top = None if head is None else state.table.slot(head)
-    newest = None if top is None else newest_request(state, top, None)
+    newest = None if top is None else newest_request(state, top.id, None)
     if top is None or newest is None:
         return
     model = newest.quote.key.model

@@ -15,7 +15,9 @@ from .frames import Artifact
 from .ledger.entries import ResultsEntry
 from .ledger.fold import tail
 from .marks import Mark, newest_artifacts
+from .overlays import overlay_at, pinned_now
 from .paths import on_path
+from .plenty import begun
 from .units import units_of
 from .window import mark_at, view_at, window_of
 from .window_errors import ContextOverflow, NothingToSend
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from .budget.trim import Trim, Unit
     from .commands import How
     from .ledger.entries import Chunk
+    from .overlays import Overlay
     from .rendered import Rendered
     from .state import State
     from .window_errors import Part
@@ -55,12 +58,17 @@ class Fit(NamedTuple):
     """What the ephemeral part costs [tokens]."""
     quote: Quote
     allowance: int
+    overlay: Overlay | None
+    """The compaction that is shown."""
 
 
-def measured(state: State, ask: Ask, mark: Mark | None) -> Fit:
-    """What a request would be with this mark. Raises `NothingToSend`."""
+def measured(state: State, ask: Ask, mark: Mark | None, overlay: Overlay | None, seq: int | None = None) -> Fit:
+    """What a request would be with this mark and this compaction. Raises `NothingToSend`.
+
+    `seq`: as it was just before this record; None: now.
+    """
     top, target, window = ask.top, ask.target(mark), window_of(state)
-    rendered = window.rendered(ask, target, view_at(state.table, top, mark), state.table)
+    rendered = window.rendered(ask, target, view_at(state, top, mark, overlay, seq), state.table)
     if rendered.is_empty:
         raise NothingToSend
     last = rendered.open_chunk()
@@ -70,7 +78,7 @@ def measured(state: State, ask: Ask, mark: Mark | None) -> Fit:
     messages = rendered.done.cost + rendered.lasting(last)
     cost = rendered.cost_of(sent.entries)
     shown = Shown(
-        Key(ask.model, ask.dialect, top.configured),
+        Key(ask.model, ask.dialect, top.configured, 0 if overlay is None else overlay.generation),
         0 if mark is None else mark.number,
         top.id,
         fixed.total + extra,
@@ -80,12 +88,15 @@ def measured(state: State, ask: Ask, mark: Mark | None) -> Fit:
     )
     quote = price(shown, ask.learned, on_path(state.table, top.id))
     lent = cost - rendered.cost_of(end.entries) if ask.ephemeral else 0
-    return Fit(mark, rendered, last, end, sent, fixed, extra, lent, quote, ask.allowance(calibrated=quote.anchored))
+    allowance = ask.allowance(calibrated=quote.anchored)
+    return Fit(mark, rendered, last, end, sent, fixed, extra, lent, quote, allowance, overlay)
 
 
 def unfitted(state: State, ask: Ask) -> Fit:
     """What a request would be by what is recorded, whether it fits or not. Raises `NothingToSend`."""
-    return measured(state, ask, mark_at(state, ask.top.id, ask.allowance()))
+    overlay = overlay_at(state, ask.top.id)
+    mark = mark_at(state, ask.top.id, ask.allowance(), overlay)
+    return measured(state, ask, begun(state, ask, mark, overlay), overlay)
 
 
 def fitted(state: State, ask: Ask) -> Fit:
@@ -109,7 +120,7 @@ def _fitted(state: State, ask: Ask) -> Fit:
         mark = _next_mark(state, ask, fit)
         if mark is None:
             break
-        fit = measured(state, ask, mark)
+        fit = measured(state, ask, mark, fit.overlay)
     if fit.quote.tokens > fit.allowance:
         raise _overflow(state, ask, fit)
     return fit
@@ -124,7 +135,7 @@ def _least(state: State, ask: Ask) -> Fit:
     if isinstance(least, TooBig):
         plan = plan_trim(units, beside, least.tokens, cut=cut, stubs=stubs, target=1.0)
         if plan is not None and not isinstance(plan, TooBig):
-            fit = measured(state, ask, _mark(state, ask, fit, plan))
+            fit = measured(state, ask, _mark(state, ask, fit, plan), fit.overlay)
     if fit.quote.tokens > fit.allowance:
         raise _overflow(state, ask, fit)
     return fit
@@ -143,19 +154,18 @@ def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
         cap = _shorter(plan, fit) if quote.tokens > allowance and plan.part == "results" else None
         return None if cap is None else _mark(state, ask, fit, _as_is(fit), cap)
     mark = _mark(state, ask, fit, plan)
-    return None if _same(mark, fit.mark) else mark
+    return None if _same(mark, fit) else mark
 
 
 def _units(state: State, ask: Ask, fit: Fit) -> list[Unit]:
     rendered, key = fit.rendered, fit.quote.key
-    return units_of(rendered, rendered.piece(fit.last), state.table, ratio_of(ask.learned, key))
+    return units_of(rendered, rendered.piece(fit.last), state.table, ratio_of(ask.learned, key), pinned_now(state))
 
 
 def _plan(units: list[Unit], fit: Fit) -> Trim | TooBig | None:
     """A plan for what is yellow or over the allowance; and for what may be over it."""
-    quote, allowance, mark = fit.quote, fit.allowance, fit.mark
-    cut, stubs = (0, 0) if mark is None else (mark.cut, mark.stubs)
-    beside = _beside(units, fit)
+    quote, allowance = fit.quote, fit.allowance
+    beside, (cut, _, stubs) = _beside(units, fit), _as_is(fit)
     plan = plan_trim(units, beside, allowance, cut=cut, stubs=stubs)
     if plan is not None or quote.upper < RED * allowance:
         return plan
@@ -171,8 +181,8 @@ def _beside(units: list[Unit], fit: Fit) -> Beside:
 
 
 def _as_is(fit: Fit) -> tuple[int, tuple[int, ...], int]:
-    mark = fit.mark
-    return (0, (), 0) if mark is None else (mark.cut, mark.kept, mark.stubs)
+    view = fit.rendered.view
+    return view.cut, view.kept, view.stubs
 
 
 def _mark(
@@ -189,30 +199,26 @@ def _mark(
         fit.allowance,
         stubs,
         kept,
-        *_artifacts(state, fit, cut, frozenset(kept)),
+        *_artifacts(state, fit, cut),
         cap,
+        0 if fit.overlay is None else fit.overlay.generation,
     )
 
 
-def _same(mark: Mark, other: Mark | None) -> bool:
-    """Whether both show the same."""
-    if other is None:
-        return not (mark.cut or mark.stubs)
-    return (mark.cut, mark.kept, mark.stubs, mark.result_cap) == (
-        other.cut,
-        other.kept,
-        other.stubs,
-        other.result_cap,
-    )
+def _same(mark: Mark, fit: Fit) -> bool:
+    """Whether it shows what is shown already."""
+    cap = None if fit.mark is None else fit.mark.result_cap
+    return (mark.cut, mark.kept, mark.stubs, mark.result_cap) == (*_as_is(fit), cap)
 
 
-def _artifacts(state: State, fit: Fit, cut: int, kept: frozenset[int]) -> tuple[tuple[Artifact, ...], int]:
-    """What was read or modified in frames that are hidden, the newest last; and how many are not named."""
-    hidden = [frame_id for frame_id in fit.rendered.frames if frame_id < cut and frame_id not in kept]
+def _artifacts(state: State, fit: Fit, cut: int) -> tuple[tuple[Artifact, ...], int]:
+    """What was read or modified below the cut, the newest last; and how many are not named."""
+    before_cut = 0 if fit.mark is None else fit.mark.cut
+    below = [frame_id for frame_id in fit.rendered.frames if before_cut <= frame_id < cut]
     known: dict[str, How] = {}
     if fit.mark is not None:
         known.update((artifact.path, artifact.how) for artifact in fit.mark.artifacts)
-    for path, how in artifacts_in(map(state.table.at, hidden)).items():
+    for path, how in artifacts_in(map(state.table.at, below)).items():
         before = known.pop(path, None)
         known[path] = "modified" if before == "modified" else how
     found = [Artifact(path, how) for path, how in known.items()]

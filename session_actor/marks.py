@@ -54,6 +54,8 @@ class Mark(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How many were known besides and are not named any more."""
     result_cap: int | None = None
     """Results estimated longer are shown in part [tokens]; None: by the usual rule."""
+    generation: int = 0
+    """The compaction that it was made on top of: under another it says nothing. 0: none."""
 
 
 def newest_artifacts(artifacts: Sequence[Artifact], allowance: int, family: str) -> tuple[Artifact, ...]:
@@ -68,13 +70,19 @@ def newest_artifacts(artifacts: Sequence[Artifact], allowance: int, family: str)
     return tuple(artifacts[len(artifacts) - named :])
 
 
-def in_force(marks: Sequence[Mark], on_path: Callable[[int], bool], allowance: int) -> Mark | None:
+def in_force(marks: Sequence[Mark], on_path: Callable[[int], bool], allowance: int, generation: int = 0) -> Mark | None:
     """The mark that holds on a path for a budget: of those made on it, and not for far less, the one that shows least.
+
+    `generation`: of the compaction that is shown; marks of others do not count.
 
     Marks are made one on top of the other, so that is the newest; but one for a larger window does not undo one for a
     smaller one, where two models take turns.
     """
-    fit = [mark for mark in marks if allowance <= mark.allowance * ROOMIER and on_path(mark.at)]
+    fit = [
+        mark
+        for mark in marks
+        if mark.generation == generation and allowance <= mark.allowance * ROOMIER and on_path(mark.at)
+    ]
     return max(fit, key=_tightness, default=None)
 
 

@@ -97,6 +97,8 @@ class Rendered:
     def grow(self, frames: Sequence[Frame], known: Mapping[tuple[int, int], Piece] = NO_PIECES) -> None:
         """Take the next frames of the path. `known`: pieces of the same target that may come again, by their frames."""
         fold = self._fold
+        if frames and frames[0].id < self.view.cut:
+            frames = [frame for frame in frames if self.view.shows(frame.id)]
         far = len(frames) - 4 * _STOPS * _STOP_CHUNKS
         for place, frame in enumerate(frames):
             fold.add(frame)
@@ -162,6 +164,13 @@ class Rendered:
                 if len(shown) < len(entry.results):
                     cost += self.cost_of((ResultsEntry(shown),)) - self.cost_of((entry,))
         return cost
+
+    @property
+    def lead(self) -> int:
+        """What the notes cost that a view begins with: no frame's [tokens]."""
+        if not self.view.summary and not self.view.trimmed:
+            return 0
+        return self.cost_of(Fold(self.target, self.view).open_chunk().entries)
 
     def up_to(self, total: int) -> Callable[[int], int]:
         """A function that tells what the frames up to an id cost; `total`: up to the head [tokens]."""

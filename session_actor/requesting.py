@@ -11,11 +11,12 @@ from .content import checked, count, flag
 from .errors import InvalidArgument
 from .events import Requested, RequestRefused
 from .fitting import fitted, measured
+from .overlays import overlay_at
 from .plain import shown
 from .requests.canonical import chained, sealed
 from .requests.own import owned
 from .requests.request import Request
-from .weight import SMALL
+from .weight import SMALL, weigh
 from .window_errors import NothingToSend, RequestForgotten
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def build_request(state: State, command: BuildRequest, head: int | None) -> Deci
         RENDERER,
         command.on,
     )
-    return event, 2 * SMALL + len(bytes(asked.extra)), request
+    return event, weigh(event), request
 
 
 def request_again(state: State, command: BuildRequest, key: str, seq: int) -> Request:
@@ -57,9 +58,14 @@ def request_again(state: State, command: BuildRequest, key: str, seq: int) -> Re
         raise RequestForgotten(key)
     asked = _ask(state, command, event.quote.head)
     mark = mark_of(state, event.quote.view)
-    if mark is None and event.quote.view:
+    overlay = overlay_at(state, event.quote.head, seq)
+    generation = 0 if overlay is None else overlay.generation
+    if (mark is None and event.quote.view) or event.quote.key.generation != generation:
         raise RequestForgotten(key)
-    return _assembled(state, asked, measured(state, asked, mark), seq)[0]
+    request, digest = _assembled(state, asked, measured(state, asked, mark, overlay, seq), seq)
+    if digest != event.hash:  # a frame was pinned since, or is gone
+        raise RequestForgotten(key)
+    return request
 
 
 def request_failed(state: State, command: RequestFailed, head: int | None) -> Decision:
@@ -109,7 +115,7 @@ def _assembled(state: State, asked: Ask, fit: Fit, seq: int) -> tuple[Request, s
     request = Request(made)
     request.seq = seq
     request.dialect, request.model = asked.dialect, model
-    request.head, request.generation = asked.top.id, 0
+    request.head, request.generation = asked.top.id, fit.quote.key.generation
     request.input_tokens, request.max_output_tokens = fit.quote.tokens, output
     request.pending = tuple(pending(state.table, asked.top.id))
     request.omitted, request.added = rendered.done.notes(fit.sent)

@@ -9,7 +9,7 @@ from .budget.trim import Unit
 from .ledger.fold import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from .finished import Piece
     from .frames import Frame
@@ -17,20 +17,37 @@ if TYPE_CHECKING:
     from .table import Table
 
 
-def units_of(rendered: Rendered, last: Piece, table: Table, ratio: float) -> list[Unit]:
-    """The units of a view, in the order of the path. `last`: its open chunk. `ratio`: real tokens per estimated one."""
-    groups = _grouped(rendered.parts(last), table)
+def units_of(
+    rendered: Rendered,
+    last: Piece,
+    table: Table,
+    ratio: float,
+    pinned: Callable[[Frame], bool] = lambda frame: frame.pinned,
+) -> list[Unit]:
+    """The units of a view, in the order of the path.
+
+    `last`: its open chunk. `ratio`: real tokens per estimated one. `pinned`: whether a frame must stay.
+    """
+    groups = _grouped(_without_lead(rendered, rendered.parts(last)), table)
     ids, found = rendered.frames, list[Unit]()
     for place, group in enumerate(groups):
         low = 0 if place == 0 else bisect_left(ids, group[0].start)
         high = len(ids) if place + 1 == len(groups) else bisect_left(ids, groups[place + 1][0].start)
         frames = [table.at(frame_id) for frame_id in ids[low:high]]
         if frames:
-            found.extend(_units(rendered, group, frames, ratio))
+            found.extend(_units(rendered, group, frames, ratio, pinned))
     return found
 
 
-def _units(rendered: Rendered, group: Sequence[Part], frames: Sequence[Frame], ratio: float) -> Iterator[Unit]:
+def _without_lead(rendered: Rendered, parts: list[Part]) -> list[Part]:
+    """Without what the notes cost that a view begins with: leaving out frames saves nothing of it."""
+    lead = rendered.lead
+    return [parts[0]._replace(cost=max(0, parts[0].cost - lead)), *parts[1:]] if lead and parts else parts
+
+
+def _units(
+    rendered: Rendered, group: Sequence[Part], frames: Sequence[Frame], ratio: float, pinned: Callable[[Frame], bool]
+) -> Iterator[Unit]:
     """A group as one unit; but user turns without an answer between them are one each."""
     cost = ratio * sum(part.cost for part in group)
     saving = round(ratio * sum(part.saving for part in group))
@@ -43,7 +60,7 @@ def _units(rendered: Rendered, group: Sequence[Part], frames: Sequence[Frame], r
             round(cost * share),
             part[-1].exchange or 0,
             only_user or any(frame.exchange == frame.id for frame in part),
-            any(frame.pinned for frame in part),
+            any(map(pinned, part)),
             saving,
         )
 

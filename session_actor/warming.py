@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .asked import newest_request
 from .asking import ask
-from .budgeting import budget_ask, model_at, newest_request
+from .budgeting import budget_ask, model_at
 from .history import Held
+from .overlays import changes_on, overlay_at, pinned_below
 from .window import mark_at, window_of
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from .commands import BuildRequest
     from .frames import Frame
     from .marks import Mark
+    from .overlays import Overlay
     from .runs import Runs
     from .state import State
     from .table import Table
@@ -34,25 +37,34 @@ async def load_shown(state: State, command: BuildRequest) -> None:
         await _load(table, needed)
     top = table.at(head)
     await _load_change(table, top.configured)
-    mark = _mark(state, top, command)
+    overlay = overlay_at(state, head)
+    mark = _mark(state, top, command, overlay)
     if mark is not None:
         await _load_change(table, mark.at)
         await _load(table, mark.kept)
+    cut = 0 if overlay is None else overlay.covered_frame + 1
+    if overlay is not None:
+        await _load(table, overlay.kept)
+    cut = max(cut, 0 if mark is None else mark.cut)
+    pins = pinned_below(state, held.runs, cut)
+    for change in changes_on(state, held.runs, pins):
+        await _load_change(table, change)
+    await _load(table, [frame for pin in pins for frame in pin.frames])
     await _load(table, [call.ref.frame for call in top.open_calls])
-    await _load_runs(state, held.runs, 0 if mark is None else mark.cut)
+    await _load_runs(state, held.runs, cut)
 
 
-def _mark(state: State, top: Frame, command: BuildRequest) -> Mark | None:
+def _mark(state: State, top: Frame, command: BuildRequest, overlay: Overlay | None) -> Mark | None:
     """The mark that will be in force. Raises `InvalidArgument`."""
     if not state.marks:
         return None
     dialect, model = command.dialect, command.model
     if not dialect:  # only the budget is asked for
         model = model or model_at(state, top)
-        asked = budget_ask(state, top, model, newest_request(state, top, model))
+        asked = budget_ask(state, top, model, newest_request(state, top.id, model))
     else:
         asked = ask(state, top, dialect, model, command.max_output_tokens)
-    return mark_at(state, top.id, asked.allowance())
+    return mark_at(state, top.id, asked.allowance(), overlay)
 
 
 async def _load_runs(state: State, runs: Runs, cut: int) -> None:

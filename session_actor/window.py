@@ -11,16 +11,22 @@ from typing import TYPE_CHECKING, Final
 from .budget.costs import cost_of_instructions
 from .ledger.view import View, stale_below
 from .marks import in_force
-from .paths import on_path
+from .overlays import changes_on, pinned_below
+from .paths import on_path, path_runs
 from .rendered import NO_PIECES, Rendered
+from .runs import contains
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .asking import Ask
     from .budget.costs import Fixed
     from .frames import Frame, Instructions
     from .ledger.entries import Target
     from .marks import Mark
     from .models import ModelProfile
+    from .overlays import Overlay, Pin
+    from .runs import Runs
     from .state import State
     from .table import Table
 
@@ -110,15 +116,38 @@ def shown_frames(table: Table, head: int, view: View) -> list[Frame]:
     return [*kept, *reversed(found)]
 
 
-def mark_at(state: State, head: int, allowance: int) -> Mark | None:
-    """The mark in force at a head for a budget; None: all is shown."""
-    return in_force(state.marks, on_path(state.table, head), allowance) if state.marks else None
+def mark_at(state: State, head: int, allowance: int, overlay: Overlay | None = None) -> Mark | None:
+    """The mark in force at a head for a budget; None: all is shown. `overlay`: the compaction that is."""
+    if not state.marks:
+        return None
+    generation = 0 if overlay is None else overlay.generation
+    return in_force(state.marks, on_path(state.table, head), allowance, generation)
 
 
-def view_at(table: Table, top: Frame, mark: Mark | None) -> View:
-    """What is shown at a head by a mark."""
-    changes = [top.configured, None if mark is None else mark.at]
-    stale = max((stale_below(table.at(at), table.at) for at in changes if at is not None), default=0)
+def view_at(
+    state: State, top: Frame, mark: Mark | None, overlay: Overlay | None = None, seq: int | None = None
+) -> View:
+    """What is shown at a head by a mark and a compaction. `seq`: as it was just before this record; None: now."""
+    table = state.table
+    cut, kept = (0, ()) if overlay is None else (overlay.covered_frame + 1, overlay.kept)
+    trimmed = mark is not None and mark.cut > cut
+    if mark is not None and trimmed:
+        cut, kept = mark.cut, mark.kept
+    changes = [at for at in (top.configured, None if mark is None else mark.at) if at is not None]
+    if state.overlays or state.pins:
+        runs = path_runs(table, top.id)
+        pins = pinned_below(state, runs, cut, seq)
+        changes += changes_on(state, runs, pins, seq)
+        kept = _with_pins(kept, pins, runs, cut)
+    stale = max((stale_below(table.at(at), table.at) for at in changes), default=0)
+    summary, covered = ("", 0) if overlay is None else (overlay.summary, overlay.covered_frame)
     if mark is None:
-        return View(stale=stale)
-    return View(mark.cut, mark.kept, mark.stubs, stale, mark.cut > 0, mark.artifacts, mark.more)
+        return View(cut, kept, stale=stale, summary=summary, covered=covered)
+    artifacts, more = (mark.artifacts, mark.more) if trimmed else ((), 0)
+    return View(cut, kept, mark.stubs, stale, trimmed, artifacts, more, summary, covered)
+
+
+def _with_pins(kept: tuple[int, ...], pins: Iterable[Pin], runs: Runs, cut: int) -> tuple[int, ...]:
+    """Frames below the cut that are shown, with those that were pinned later."""
+    more = {frame for pin in pins for frame in pin.frames if frame < cut and contains(runs, frame)}
+    return tuple(sorted(more.union(kept))) if more else kept

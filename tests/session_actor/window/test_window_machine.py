@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from session_actor import ContextOverflow, InvalidArgument, NothingToSend, ToolCall, rendered
+from session_actor import ContextOverflow, InvalidArgument, NothingToSend, ToolCall, plenty, rendered
 from session_actor.blocks import Image, Native, Text, Thinking
 from session_actor.commands import (
     AddAssistant,
@@ -56,6 +56,8 @@ class Window(RuleBasedStateMachine):
         super().__init__()
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(rendered, "_STOP_CHUNKS", 2)  # so that pops go back to remembered places
+        self.patch.setattr(plenty, "FRAMES", 6)  # so that what is far below is passed over
+        self.patch.setattr(plenty, "_CHARACTERS_A_TOKEN", 3)
         self.live = Asked(model=None)
         self.calls = 0
         self.before: dict[tuple[object, ...], tuple[list[Any], int]] = {}
