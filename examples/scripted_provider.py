@@ -1,7 +1,7 @@
 """A provider on this machine, to try agents without a key: it speaks two streaming APIs, and thinks by rules.
 
     pip install starlette uvicorn
-    uvicorn --factory scripted_provider:create_app --port 9000
+    uvicorn --app-dir examples --factory scripted_provider:create_app --port 9000
 
     export ANTHROPIC_BASE_URL=http://localhost:9000 OPENAI_BASE_URL=http://localhost:9000/v1
     export ANTHROPIC_API_KEY=none OPENAI_API_KEY=none
