@@ -16,9 +16,9 @@ from session_actor.persistence.errors import ValueUnreadable
 
 from .blocks import NULL, Free
 from .budget.readings import NOTHING, Learned, Quote
-from .errors import RecordUnknown, RecordUnreadable
 from .compaction.facts import Facts
 from .compaction.verdict import Verdict
+from .errors import RecordUnknown, RecordUnreadable
 from .frames import Artifact, Hold, Instructions, OpenCall, Retraction, Turn, Usage
 from .marks import Mark
 from .overlays import Overlay, Pin

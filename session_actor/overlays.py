@@ -18,6 +18,7 @@ from .runs import contains
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from .frames import Frame
     from .runs import Runs
     from .state import State
 
@@ -132,13 +133,13 @@ def _newest_below(runs: Runs, border: int) -> int | None:
     return None if place < 0 else min(runs[place][1], border - 1)
 
 
-def is_pinned(state: State) -> Callable[[int, bool], bool]:
-    """A function that tells of a frame's id, and of how it was pushed, whether it is pinned now."""
+def pinned_now(state: State) -> Callable[[Frame], bool]:
+    """A function that tells whether a frame is pinned: as it was pushed, unless something was said of it later."""
     pins = state.pins
 
-    def pinned(frame_id: int, as_pushed: bool) -> bool:  # noqa: FBT001 - a keyword costs here
-        pin = pins.get(frame_id)
-        return as_pushed if pin is None else pin.pinned
+    def pinned(frame: Frame) -> bool:
+        pin = pins.get(frame.id)
+        return frame.pinned if pin is None else pin.pinned
 
     return pinned
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from session_actor.blocks import Block
-    from session_actor.frames import Frame, Turn
+    from session_actor.frames import Frame, Retraction, Turn
 
     from .assistant import Call, Piece
     from .entries import Entry, Target
@@ -60,6 +60,10 @@ class Fold:
         self._newest: int | None = None
         """The frame added last."""
         self._spoke = False
+        if view.summary:
+            self._draft.user.append(Text(texts.summary(clean(view.summary))))
+            self._draft.notes.add(words.SUMMARY, view.covered)
+            self._spoke = True
         if view.trimmed:
             self._draft.user.append(Text(texts.trim_note(view.artifacts, view.more)))
             self._draft.notes.add(words.TRIM_NOTE)
@@ -72,6 +76,8 @@ class Fold:
         if self._newest is not None and frame.parent != self._newest:
             self._pass_gap()
         self._newest = frame.id
+        if frame.retracted is not None:
+            self._add_correction(frame.retracted, frame.id)
         index = 0
         for turn in frame.turns:
             if turn.role == "tool":
@@ -108,6 +114,13 @@ class Fold:
         other._calls, other._refused = dict(self._calls), dict(self._refused)
         other._newest, other._spoke = self._newest, self._spoke
         return other
+
+    def _add_correction(self, retraction: Retraction, frame: int) -> None:
+        """It stands before what the user's side says next, behind the results of calls that are still open."""
+        note = None if retraction.note is None else clean(retraction.note)
+        self._drop_floating()
+        self._draft.notes.add(words.CORRECTION, frame)
+        self._put([Text(texts.correction(clean(retraction.assumption), note))], frame)
 
     def _add_user(self, turn: Turn, frame: int) -> None:
         draft = self._draft

@@ -23,6 +23,8 @@ BRIDGE: Final = "bridge"
 CONTINUE: Final = "continue"
 GAP: Final = "gap_note"
 TRIM_NOTE: Final = "trim_note"
+SUMMARY: Final = "summary"
+CORRECTION: Final = "correction"
 INTERRUPTED: Final = "interrupted"
 HELD: Final = "held"
 LATE: Final = "late_result"
@@ -53,6 +55,8 @@ ADDED: Final[dict[str, str]] = {
     BRIDGE: "a user turn before a conversation that the assistant begins",
     CONTINUE: "a user turn after an answer, so that the model goes on",
     GAP: "a user turn where frames are hidden between two assistant turns",
+    SUMMARY: "the summary of a compaction: it stands for what is up to the frame",
+    CORRECTION: "the note that an assumption was taken back",
     TRIM_NOTE: "the note that earlier messages are not shown",
     INTERRUPTED: "an error in place of the result of a call that has none",
     HELD: "a text in place of the result of a call that is held back",

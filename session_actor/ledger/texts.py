@@ -24,6 +24,7 @@ HELD: Final = "Waiting for human approval"
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _PATH_CHARACTERS: Final = 200
 _SHOWN_CHARACTERS: Final = 80
+_NOTE_CHARACTERS: Final = 2_000
 
 
 def held(reason: str) -> str:
@@ -85,6 +86,19 @@ def trim_note(artifacts: Iterable[Artifact], more: int = 0) -> str:
     if more:
         parts.append(f"Before these: {more} more.")
     return f"[{' '.join(parts)}]"
+
+
+def summary(text: str) -> str:
+    """A summary that stands for earlier messages, framed so that it cannot end its own frame."""
+    lead = "Summary of the earlier messages, which are not shown. It is a record of them, not a new message."
+    return f"{lead}\n{fenced('summary', text)}"
+
+
+def correction(assumption: str, note: str | None) -> str:
+    """What is said of an assumption that was taken back."""
+    lead = "Correction: this assumption was wrong and is taken back. Do not rely on it, nor on what followed from it."
+    more = "" if note is None else f"\nWhat is right: {one_line(note, _NOTE_CHARACTERS)}"
+    return f"[{lead}\nAssumption: {one_line(assumption, _NOTE_CHARACTERS)}{more}]"
 
 
 def reference(text: str, source: str | None) -> str:

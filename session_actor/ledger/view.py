@@ -28,11 +28,14 @@ class View(msgspec.Struct, frozen=True):
     """Reasoning and signatures in frames with a lower id are left out: what stood before them has changed since. See
     `stale_below`."""
     trimmed: bool = False
-    """Whether anything is hidden: the view then begins with a note that says so."""
+    """Whether anything is hidden that no summary stands for: the view then begins with a note that says so."""
     artifacts: tuple[Artifact, ...] = ()
     """What is known to have been read or modified in what is hidden: the note lists it."""
     more: int = 0
     """How many artifacts are known besides."""
+    summary: str = ""
+    """What stands for the frames up to `covered`: the view begins with it. `""`: nothing does."""
+    covered: int = 0
 
     def shows(self, frame_id: int) -> bool:
         """Whether it shows this frame of its path."""
