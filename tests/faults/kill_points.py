@@ -155,9 +155,9 @@ async def prepare(folder: Path) -> None:
 
 def damage(folder: Path, operation: str) -> None:
     """Tear a journal of session b; beside it lose the catalog, or the snapshots that would hide it."""
-    if operation in REPAIRS:
+    if operation == "repair":
         (folder / "catalog.db").unlink()
-    else:
+    elif operation in SALVAGES:
         for snapshot in (folder / "snapshots").glob("*/b-*"):
             snapshot.unlink()
     journal = max((folder / "journals").glob("*/b-*"))

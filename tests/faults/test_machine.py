@@ -13,7 +13,7 @@ from ..simulation.model import Model
 from .verified import damage_on
 
 PARTS = 4
-LIVES = 300
+LIVES = 200
 STEPS = 40
 TROUBLES = [(), ("crashes",), ("faults",), ("faults", "crashes"), ("fills",), ("fills", "crashes")]
 
