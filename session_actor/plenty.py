@@ -40,7 +40,7 @@ def begun(state: State, ask: Ask, mark: Mark | None, overlay: Overlay | None = N
 
     It follows from the state alone. O(1) where a request has shown nearly all of the path.
     """
-    top, base = ask.top, mark or _base(state, ask, overlay)
+    top, base = ask.top, mark or _base(ask, overlay)
     cut = base.cut
     shown = newest_request(state, top.id, ask.model, ask.dialect)
     same = shown is not None and (shown.quote.view, shown.quote.key.generation) == (base.number, base.generation)
@@ -51,7 +51,7 @@ def begun(state: State, ask: Ask, mark: Mark | None, overlay: Overlay | None = N
     return mark if start is None else _without(state, ask, base, start)
 
 
-def _base(state: State, ask: Ask, overlay: Overlay | None) -> Mark:
+def _base(ask: Ask, overlay: Overlay | None) -> Mark:
     """What is shown without a mark, as one."""
     if overlay is None:
         return Mark(0, ask.top.id, 0, ask.allowance())
