@@ -20,6 +20,7 @@ _LONGEST: Final = 1_024
 _SHORTEST: Final = 3
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s]{2,}+")
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
 _EMAIL: Final = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _HASH: Final = re.compile(r"(?:(?:sha1|sha256|sha512|md5|blake2b)[:-])?(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})")
@@ -128,8 +129,9 @@ def _parts(word: str) -> Iterable[str]:
     """What a word may name: it itself without punctuation, or what stands between commas and equals signs."""
     if len(word) > _LONGEST:
         return ()
-    if "://" in word:
-        return (word.rstrip(_TRAIL),)
+    address = _ADDRESS.search(word) if "://" in word else None
+    if address is not None:
+        return (word[address.start() :].rstrip(_TRAIL),)
     if "," in word or "=" in word:
         return [_bare(part) for part in _PARTS.split(word)]
     return (_bare(word),)

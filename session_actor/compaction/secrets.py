@@ -42,23 +42,22 @@ _LONG: Final = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{32,512}+(?![A-
 _HEX: Final = re.compile(r"[0-9a-fA-F-]+")
 _CHANGE: Final = re.compile(r"(?:[0-9](?=[A-Za-z])|[a-z](?=[A-Z0-9])|[A-Z](?=[0-9]))")
 _WORD: Final = re.compile(r"(?i)api[_-]?key|secret|token|passw|pwd|credential|bearer")
-_SHORTEST, _LEAST_LONG, _ROUNDS = 8, 32, 4
+_SHORTEST, _LEAST_LONG, _ROUNDS = 8, 32, 16
 _NEEDED_DIGITS, _NEEDED_CHANGES, _SURE_CHARACTERS = 4, 8, 20
 
 
 def has_secret(text: str) -> bool:
     """Whether anything in it looks like a secret."""
-    return redacted(text) != text
+    return len(text) >= _SHORTEST and _once(text) != text
 
 
 def redacted(text: str) -> str:
     """The text with `[secret]` in place of what looks like one. Doing it again changes nothing."""
-    for _ in range(_ROUNDS if len(text) >= _SHORTEST else 0):
-        made = _once(text)
-        if made == text:
-            break
-        text = made
-    return text
+    for _ in range(_ROUNDS):
+        if not has_secret(text):
+            return text
+        text = _once(text)
+    return HIDDEN  # secrets without end, one behind the other
 
 
 def _once(text: str) -> str:
