@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from session_actor import Budget, InvalidArgument, Tool
-from session_actor.blocks import ToolCall
+from session_actor.blocks import Image, ToolCall
 from session_actor.budget.report import pressure_of
 from session_actor.budgeting import budget_of
 from session_actor.commands import (
@@ -22,6 +22,7 @@ from session_actor.frames import Turn, Usage
 from session_actor.tokens import estimate
 
 from .asked import SMALL, TOOLS, Asked, settled
+from .test_build_request import PNG
 
 
 def budget(live: Asked, on: str | None = None, model: str | None = None) -> Budget:
@@ -190,3 +191,15 @@ def test_one_more_turn_costs_the_same_however_many_there_are(live):
         live.do(BuildRequest("openai_chat"))
     assert again < 10
     assert len(counted) < 60
+
+
+def test_forty_five_images_cost_forty_five_times_one(live, dialect):
+    live.do(AddUser("Look."))
+    live.ask(dialect)
+    costs = [budget(live).used]
+    for count in (1, 44):
+        live.do(AddUser([Image(data=PNG + bytes(1_000), media_type="image/png")] * count))
+        costs.append(budget(live).used)
+    one, all_of_them = costs[1] - costs[0], costs[2] - costs[0]
+    assert one > 50
+    assert abs(all_of_them - 45 * one) <= 0.02 * all_of_them

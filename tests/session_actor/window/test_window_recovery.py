@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from session_actor import MemoryStore, SessionService, Tool, ToolCall, validate_request
+from session_actor import MemoryStore, SessionEnded, SessionService, Tool, ToolCall, validate_request
 from session_actor.cold import Shelf
 from session_actor.commands import (
     AddAssistant,
@@ -54,8 +55,6 @@ def test_a_session_killed_in_the_middle_of_parallel_calls_asks_the_same_and_goes
             request = await session.build_request("openai_chat")
             assert request.pending == ()
             assert all(name in shown(request) for name in ("a.py", "b.py", "c.py"))
-
-    import asyncio
 
     asyncio.run(after())
 
@@ -142,6 +141,39 @@ async def test_a_command_that_is_sent_directly_reads_what_is_cold(folder):
     async with SessionService.open(folder, models=MODELS) as service:
         session = await service.session("user-42")
         assert canonical(await session.ref.call(BuildRequest("gemini"))) == before
+
+
+@pytest.mark.parametrize("level", ["written", "synced"])
+async def test_what_a_request_shows_has_reached_its_level_when_it_is_given_out(folder, level):
+    async with SessionService.open(folder, models=MODELS) as service:
+        session = await service.session("user-42", create=True)
+        await session.add_user("Hello")
+        request = await session.build_request("anthropic", model="small", durability=level)
+        assert session.durable_seq[level] >= request.seq
+
+
+async def test_giving_up_the_wait_for_a_request_leaves_its_record(folder):
+    async with SessionService.open(folder, models=MODELS) as service:
+        session = await service.session("user-42", create=True)
+        await session.add_user("Hello")
+        asking = asyncio.create_task(session.build_request("anthropic", model="small", durability="synced", key="k"))
+        await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        assert list(session._cell.state.requests) == [3]
+        again = await session.build_request("anthropic", model="small", key="k")
+        assert again.seq == 3
+
+
+async def test_an_ended_session_gives_out_no_request_but_tells_its_budget(folder):
+    async with SessionService.open(folder, models=MODELS) as service:
+        session = await service.session("user-42", create=True)
+        await session.configure(model="small")
+        await session.add_user("Hello")
+        await service.end("user-42")
+        with pytest.raises(SessionEnded):
+            await session.build_request("anthropic")
+        assert (await session.budget()).used > 0
 
 
 async def test_an_approval_survives_a_redeploy_and_another_model(folder):
