@@ -70,7 +70,16 @@ class Gate:
 
     __slots__ = ("_allowed", "_facts", "_family", "_names", "_needed", "_points", "_rules", "_source")
 
-    def __init__(self, facts: Facts, source: Source, *, cap_tokens: int, family: str = "o200k") -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        source: Source,
+        *,
+        cap_tokens: int,
+        family: str = "o200k",
+        names: Names | None = None,
+        needed_tokens: int | None = None,
+    ) -> None:
         """Read what summaries are judged by.
 
         Args:
@@ -78,6 +87,8 @@ class Gate:
             source: what the summaries are made from.
             cap_tokens: how long they may be [tokens]; `allowed_tokens` tells when they may be longer.
             family: the tokenizer's family, one of `FAMILIES`.
+            names: what they may name, if it was found already.
+            needed_tokens: what the facts alone take up as a summary, if it was counted already [tokens].
 
         Raises:
             InvalidArgument: there is no such family.
@@ -85,11 +96,11 @@ class Gate:
         self._facts = facts
         self._source = source
         self._family = family
-        self._allowed = allowed_tokens(facts, source, cap_tokens, family)
+        self._allowed = allowed_tokens(facts, source, cap_tokens, family, needed_tokens)
         self._needed = needs_of(facts)
         self._points = points_of(facts)
         self._rules = tuple(map(safe, facts.constraints))
-        self._names = Names(source.known, source.texts, facts)
+        self._names = Names(source.known, source.texts, facts) if names is None else names
 
     def __repr__(self) -> str:
         """Without the content."""
@@ -181,7 +192,9 @@ def judge(text: str, facts: Facts, source: Source, *, cap_tokens: int, family: s
     return Gate(facts, source, cap_tokens=cap_tokens, family=family).judge(text)
 
 
-def allowed_tokens(facts: Facts, source: Source, cap_tokens: int, family: str = "o200k") -> int:
+def allowed_tokens(
+    facts: Facts, source: Source, cap_tokens: int, family: str = "o200k", needed_tokens: int | None = None
+) -> int:
     """How long a summary may be [tokens]: half of the source, and the cap.
 
     Where what has to be kept word for word takes more than three quarters of the cap, the cap gives way to it and to a
@@ -190,8 +203,9 @@ def allowed_tokens(facts: Facts, source: Source, cap_tokens: int, family: str = 
     half = source.tokens // 2
     if half <= cap_tokens:
         return half
-    needed = estimate_tokens(compose(facts, cap_tokens=0, family=family), family)
-    return min(half, max(cap_tokens, needed + cap_tokens // _ROOM))
+    if needed_tokens is None:
+        needed_tokens = estimate_tokens(compose(facts, cap_tokens=0, family=family), family)
+    return min(half, max(cap_tokens, needed_tokens + cap_tokens // _ROOM))
 
 
 def _verdict(reasons: list[Reason], sealed: str, tokens: int) -> Verdict:

@@ -18,10 +18,10 @@ from session_actor.tokens.estimate import estimate_tokens
 
 from .extract import extracts
 from .facts import Facts
-from .gate import Source, evaluate
 from .prompts import Brief, merge_prompt, retry_prompt
 
 if TYPE_CHECKING:
+    from .gate import Gate
     from .verdict import Verdict
 
 FRAMED_TOKENS: Final = 40
@@ -87,8 +87,8 @@ class Basis(NamedTuple):
 
     brief: Brief
     """What its prompts say."""
-    source: Source
-    """What a summary is judged by."""
+    gate: Gate
+    """What judges a summary."""
     frames: tuple[Frame, ...]
     """What gives way."""
     earlier: str | None
@@ -160,14 +160,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         Returns:
             The verdict; the same for the same text, whenever it is asked for.
         """
-        return evaluate(
-            text,
-            self.facts,
-            self.basis.source,
-            cap_tokens=self.cap_tokens,
-            family=self.basis.brief.family,
-            stop_reason=stop_reason,
-        )
+        return self.basis.gate.evaluate(text, stop_reason)
 
     def extractive(self) -> str:
         """A summary that no model wrote: what the facts say, and in a few words what was done.

@@ -10,10 +10,11 @@ from session_actor.tokens.estimate import estimate_tokens
 
 from .constraints import markers_with
 from .frame_facts import texts_of
-from .gate import GAIN_SHARE, GAIN_TOKENS, LEAST_TOKENS, Source
+from .gate import GAIN_SHARE, GAIN_TOKENS, LEAST_TOKENS, Gate, Source
 from .headings import compose
 from .known import known_in
 from .merge import merged
+from .naming import Names
 from .plan import FRAMED_TOKENS, Basis, Plan, shown_tokens
 from .prompts import Brief, listed, prompts_of
 from .ranges import range_of, tail_tokens
@@ -122,12 +123,16 @@ class _Draft:
         yield
         source = self._source()
         yield
+        names = Names(source.known, source.texts, facts)
+        yield
+        gate = Gate(facts, source, cap_tokens=cap, family=wanted.family, names=names, needed_tokens=needed)
+        yield
         window = wanted.window if wanted.summarizer_window is None else wanted.summarizer_window
         lines = listed(facts, wanted.family)
         brief = Brief(facts, cap, cap + cap // _MORE, window, wanted.family, lines, wanted.instructions)
         yield
         prompts = yield from prompts_of(brief, self._earlier, self._said())
-        return self._made(prompts, Basis(brief, source, tuple(self.frames), self._earlier))
+        return self._made(prompts, Basis(brief, gate, tuple(self.frames), self._earlier))
 
     def _made(self, prompts: tuple[str, ...], basis: Basis) -> Plan:
         wanted, chosen, brief = self.wanted, self.chosen, basis.brief
