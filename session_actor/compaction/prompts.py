@@ -14,6 +14,7 @@ from session_actor.ledger.texts import fenced, one_line
 from session_actor.requests.texts import clean
 from session_actor.tokens.estimate import estimate_tokens
 
+from .gate import LEAST_TOKENS
 from .headings import HEADINGS
 from .needs import artifact_line, safe
 from .verdict import CODES
@@ -252,10 +253,12 @@ def _task(brief: Brief) -> str:
 
 def _source_prompt(brief: Brief, chunks: Sequence[Sequence[_Message]], place: int, earlier: str | None) -> str:
     chunk = chunks[place]
-    parts = [_task(brief)]
     if len(chunks) == 1:
-        parts.append(_facts_text(brief))
+        parts = [_task(brief), _facts_text(brief)]
     else:
+        # All summaries of parts together have to fit the prompt that merges them.
+        cap = max(LEAST_TOKENS, min(brief.cap_tokens, _room(brief) // len(chunks)))
+        parts = [_task(brief._replace(cap_tokens=cap))]
         frames = {message.frame for message in chunk}
         first = min(frames) if place else 0
         parts.append(_facts_text(brief, range(first, max(frames) + 1)))

@@ -130,7 +130,7 @@ def test_the_summary_without_a_model_of_any_conversation_is_accepted_in_any_roun
         stated = sorted({text for frame in talk.frames for text in frame.assumptions})
         if stated and data.draw(st.booleans()):
             retracted = (*retracted, data.draw(st.sampled_from(stated)))
-        if not talk.frames or (previous is not None and talk.frames[-1].id == previous.covered_frame):
+        if not talk.frames:
             continue
         plan = plan_of(wanted(talk, previous, window=window, retracted=retracted))
         if plan is not None:

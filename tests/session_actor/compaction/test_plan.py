@@ -59,6 +59,7 @@ def test_a_plan_tells_what_it_covers_what_that_saves_and_what_must_survive() -> 
 def test_nothing_to_gain_is_no_plan() -> None:
     assert plan_of(wanted(long_talk(2))) is None
     assert plan_of(wanted(long_talk(12), window=200_000)) is None
+    assert plan_of(wanted(long_talk(2), frames=())) is None
     almost = rich_talk()
     pinned = frozenset(frame.id for frame in almost.frames)
     assert plan_of(wanted(almost, pinned=pinned)) is None

@@ -59,6 +59,10 @@ def test_a_longer_source_becomes_several_prompts_that_fit_the_window_and_lose_no
         assert estimate_tokens(prompt, "o200k") + 625 <= window
     together = "\n".join(prompts)
     assert all(f" {number}.\n" in together for number in range(1, 121))
+    cap = int(prompts[0].split("At most ")[1].split(" tokens")[0])
+    assert 64 <= cap <= 500
+    parts = ["Part. " * (cap // 2)] * len(prompts)
+    assert all(part in merge_prompt(brief(window), parts) for part in parts)
     assert [prompt.count("Before.") > 0 for prompt in prompts] == [True, *(False for _ in prompts[1:])]
 
 
