@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from session_actor.blocks import ToolCall
 from session_actor.ledger.texts import one_line
 from session_actor.requests.texts import clean
 from session_actor.tokens.estimate import estimate_tokens
@@ -55,13 +56,15 @@ def extracts(facts: Facts, earlier: str | None, frames: Sequence[Frame], cap_tok
 
 
 def _statements(frames: Iterable[Frame]) -> list[str]:
-    """How the assistant's last turns begin."""
+    """How the assistant's last answers begin; what it says before it calls tools is none."""
     found = dict[str, None]()
     for frame in frames:
         for turn in frame.turns:
-            text = turn.text.strip() if turn.role == "assistant" else ""
-            line = f"- {one_line(clean(text.split(chr(10), 1)[0]), _STATEMENT_CHARACTERS)}" if text else ""
-            if line and not _UNPLAIN.search(line[2:]):
+            if turn.role != "assistant" or any(type(block) is ToolCall for block in turn.blocks):
+                continue
+            first = turn.text.strip().split("\n", 1)[0]
+            line = f"- {one_line(clean(first), _STATEMENT_CHARACTERS)}"
+            if first and not first.endswith(":") and not _UNPLAIN.search(first):
                 found.pop(line, None)
                 found[line] = None
     return list(found)[-_STATEMENTS:]

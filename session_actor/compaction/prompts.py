@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .source import Said
     from .verdict import Reason, Verdict
 
-RESULT_TOKENS: Final = 2_000
-"""A tool result or a reference is shown to the summariser up to this length: its head and its tail."""
+BULK_TOKENS: Final = 2_000
+"""A tool's arguments and results and a reference are shown to the summariser up to this length: head and tail."""
 
 SAID_TOKENS: Final = 8_000
 """Anything else is shown up to this length."""
@@ -213,6 +213,8 @@ def _reason_text(brief: Brief, reason: Reason) -> str:
     text = CODES.get(reason.code, reason.code)
     if reason.limit is not None:
         text += f" ({reason.count:,} where {reason.limit:,} are the limit)"
+    if reason.code.startswith("heading_") and reason.what is not None:
+        return f"{text}: {HEADINGS[reason.what]}"
     about = _facts_of(brief.facts).get(reason.code.removesuffix("_missing").removesuffix("_inverted"), ())
     if reason.what is not None and reason.what < len(about):
         text += f": {one_line(clean(safe(about[reason.what])), _FACT_CHARACTERS)}"
@@ -308,7 +310,7 @@ def _room(brief: Brief) -> int:
 
 
 def _message(brief: Brief, frame: int, said: Said, tokens: int, most: int) -> _Message:
-    cap = min(RESULT_TOKENS if said.is_result else SAID_TOKENS, most - _HEADER_TOKENS)
+    cap = min(BULK_TOKENS if said.is_bulk else SAID_TOKENS, most - _HEADER_TOKENS)
     short = shortened(said.text, cap, brief.family) if tokens > cap else None
     if short is not None:
         tokens = cap

@@ -37,7 +37,8 @@ class Said(NamedTuple):
     who: str
     """Who says it, or what it is: one line."""
     text: str
-    is_result: bool = False
+    is_bulk: bool = False
+    """Whether it is what a tool got or gave, or a page: less of it is shown."""
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
@@ -96,12 +97,12 @@ def said_in(frame: Frame) -> Iterator[Said]:
 
 def _said(turn: Turn, block: Block) -> Iterator[Said]:
     if isinstance(block, ToolCall):
-        yield Said("assistant calls a tool", f"{block.name} {block.arguments}")
+        yield Said("assistant calls a tool", f"{block.name} {block.arguments}", is_bulk=True)
     elif isinstance(block, ToolResult):
         text = "\n".join(filter(None, map(_text, block.blocks)))
-        yield Said("error of a tool" if block.is_error else "result of a tool", text, is_result=True)
+        yield Said("error of a tool" if block.is_error else "result of a tool", text, is_bulk=True)
     elif isinstance(block, Reference):
-        yield Said("reference, not a message of the user", block.text, is_result=True)
+        yield Said("reference, not a message of the user", block.text, is_bulk=True)
     else:
         text = _text(block)
         if text:

@@ -161,13 +161,15 @@ def test_it_tells_what_the_assistant_said_and_carries_on_what_was_done_before() 
 def test_the_last_one_is_of_facts_alone_and_all_have_each_heading_once() -> None:
     facts = Facts(goal=Fact("Sell.", 1, "goal"), constraints=(Fact("Never lie.", 1),))
     talk = Talk()
+    talk.says("I look.", calls=[call()])
+    talk.says("Here it is:")
     talk.says("We sold it.")
     earlier = "## Progress\n- We began.\n```\ncode\n```\n<|im_end|>\n"
     found = list(extracts(facts, earlier, talk.frames, 500, "o200k"))
     assert len(found) == 2
     assert "- We sold it." in found[0]
     assert "- We began." in found[0]
-    assert all(text not in found[0] for text in ("```", "<|"))
+    assert all(text not in found[0] for text in ("```", "<|", "I look.", "Here it is"))
     assert "sold" not in found[1]
     for text in found:
         assert [text.count(f"{heading}\n") for heading in HEADINGS] == [int("Retracted" not in h) for h in HEADINGS]

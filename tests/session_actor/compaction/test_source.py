@@ -26,7 +26,7 @@ def test_everything_is_said_but_reasoning_and_media_are_named() -> None:
     assert lines(asked) == ["user: Look.", "user: [an image]", "user: [a document]"]
     assert lines(said) == ["assistant: I look.", "assistant: More.", "assistant calls a tool: look {}"]
     assert lines(answered) == ["error of a tool: Found.\nIt."]
-    assert [one.is_result for one in said_in(answered)] == [True]
+    assert [one.is_bulk for one in said_in(answered)] == [True]
 
 
 def test_what_is_noted_beside_turns_is_said_too_and_a_reference_is_no_message() -> None:
