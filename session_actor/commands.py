@@ -11,7 +11,7 @@ Every refusal is a `Refused`, and then nothing was changed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -19,8 +19,13 @@ from session_actor.supervisors.messages import Call
 
 from .blocks import Block, CallRef, ToolCall
 from .frames import Frame, Tool, Turn, Usage
+from .overlays import Compaction
 from .plain import shown
 from .requests.request import Request
+
+if TYPE_CHECKING:
+    from .compaction.judged import Judged  # noqa: TC004 - the fields are never decoded, and the modules are heavy
+    from .compaction.plan import Plan  # noqa: TC004 - the same
 
 How: TypeAlias = Literal["read", "modified"]
 """What was done to an artifact."""
@@ -241,6 +246,52 @@ class BuildRequest(Command, Call[Request], frozen=True, gc=False):
     """None: nothing."""
     ephemeral: Content | None = None
     """None: nothing."""
+
+
+class CommitCompaction(Command, Call[Compaction], frozen=True, gc=False):
+    """Let a summary stand for what a plan covers; the reply is the `Compaction`.
+
+    It is judged again here, unless `judged` is of this very plan and text. Refused: `SummaryRejected`, `StalePlan`,
+    `PlanUsed`, `InvalidArgument`.
+    """
+
+    plan: Plan
+    text: str
+    usage: Usage | None = None
+    """What the provider charged for it; None: not known."""
+    stop_reason: str | None = "end"
+    """Why the model stopped, in its provider's words; None: not known."""
+    judged: Judged | None = None
+    """What the gate said before, to save time; None: it is asked."""
+
+
+class Uncompact(Command, Call[None], frozen=True, gc=False):
+    """Take a compaction back, on all branches: what it stood for is shown again. Refused: `CompactionUnknown`."""
+
+    generation: int
+
+
+class Pin(Command, Call[Frame], frozen=True, gc=False):
+    """Keep a frame shown, whatever is left out, or no longer; the reply is the frame.
+
+    Refused: `FrameUnknown`, `NameUnknown`, `EmptyStack`, `InvalidArgument`.
+    """
+
+    frame: Target
+    pinned: bool = True
+
+
+class Retract(Command, Call[Frame], frozen=True, gc=False):
+    """Push a frame that takes an assumption back; the reply is the frame.
+
+    Refused: `AssumptionUnknown` when no frame of the path states it, or it was taken back already.
+    """
+
+    assumption: str
+    note: str | None = None
+    """What is right instead, or why it is wrong; None: not said."""
+    stated: int | None = None
+    """A frame that states it, to save the search; None: it is searched for."""
 
 
 class RequestFailed(Command, Call[bool], frozen=True, gc=False):

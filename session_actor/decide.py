@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
-from . import moves, pushes, requesting
+from . import moves, overlaying, pushes, requesting, retracting
 from .commands import (
     AddAssistant,
     AddReference,
@@ -16,6 +16,7 @@ from .commands import (
     BuildRequest,
     Checkpoint,
     Command,
+    CommitCompaction,
     Configure,
     DeleteBranch,
     DeleteCheckpoint,
@@ -24,11 +25,14 @@ from .commands import (
     Goto,
     HoldCall,
     NoteArtifact,
+    Pin,
     Pop,
     Push,
     RenameBranch,
     RenameCheckpoint,
     RequestFailed,
+    Retract,
+    Uncompact,
 )
 from .errors import BranchUnknown, ForkUnfinished, HeadMoved, InvalidArgument, SessionEnded
 from .fingerprint import fingerprint
@@ -108,6 +112,8 @@ def _reply_again(state: State, command: Command, key: str, entry: KeyEntry) -> o
         return requesting.request_again(state, command, key, entry.seq)
     if isinstance(command, RequestFailed):
         return command.too_long
+    if isinstance(command, CommitCompaction):
+        return overlaying.compaction_again(state, command, entry.seq)
     return reply_of(state.table, entry.answer)
 
 
@@ -139,6 +145,10 @@ _DECIDERS: Final[Mapping[type[Command], Callable[[State, Any, int | None], Decis
     End: moves.end,
     BuildRequest: requesting.build_request,
     RequestFailed: requesting.request_failed,
+    CommitCompaction: overlaying.commit_compaction,
+    Uncompact: overlaying.uncompact,
+    Pin: overlaying.pin,
+    Retract: retracting.retract,
 }
 
 COMMANDS: Final[tuple[type[Command], ...]] = tuple(_DECIDERS)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Parts: TypeAlias = "tuple[bytes, bytes, Iterable[object]]"
 """A mark of the type, the bytes of the value itself, the values inside it."""
 
-_NOT_ARGUMENTS: Final = frozenset({"key", "durability", "expect_head"})
+_NOT_ARGUMENTS: Final = frozenset({"key", "durability", "expect_head", "judged", "stated"})
 
 
 def fingerprint(command: Command) -> str:
@@ -46,6 +46,9 @@ def fingerprint(command: Command) -> str:
 
 def _fields(struct: msgspec.Struct) -> list[tuple[str, object]]:
     """The fields that do not have their defaults. Only what is of the default's own type is compared with it."""
+    named: tuple[str, ...] | None = getattr(type(struct), "IDENTITY", None)
+    if named is not None:
+        return [(name, getattr(struct, name)) for name in named]
     found: list[tuple[str, object]] = []
     for name, default in _defaults(type(struct)):
         value: object = getattr(struct, name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import msgspec
 
 from .errors import KeyConflict
-from .events import AnyEvent, Branched, Checkpointed, Moved, Popped, Pushed
+from .events import AnyEvent, Branched, Checkpointed, Moved, Pinned, Popped, Pushed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +85,7 @@ def answer_of(event: AnyEvent) -> Answer:
             return Answer(event.to)
         case Branched():
             return Answer(event.at)
-        case Checkpointed():
+        case Checkpointed() | Pinned():
             return Answer(event.frame)
         case _:
             return Answer()

@@ -291,6 +291,11 @@ def _pushed(
     return event, weight, None
 
 
+def frame_without_turns(state: State, on: str | None, head: int | None) -> tuple[Pushed, int, None]:
+    """A frame that says nothing, on top of the head."""
+    return _pushed(state, on, head, ())
+
+
 def _branch_when_detached(state: State, on: str | None) -> str | None:
     """The name of the branch that a push makes when the session is on none; None when it is on one."""
     if on is not None or state.attached is not None:

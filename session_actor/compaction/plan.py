@@ -7,7 +7,7 @@ is seen when it is carried out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import msgspec
 
@@ -101,6 +101,9 @@ class Basis(NamedTuple):
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What a summary would take the place of. Its methods change nothing, and give the same for the same."""
+
+    IDENTITY: ClassVar = ("session", "head", "generation", "covered_frame", "hash")
+    """The fields that tell two plans apart."""
 
     session: str
     head: int

@@ -1,0 +1,107 @@
+"""Assumptions that are taken back: the decision, and what is contaminated by them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from . import content
+from .compaction_errors import AssumptionUnknown
+from .content import checked
+from .errors import InvalidArgument
+from .frames import Frame, Retraction
+from .paths import path_runs
+from .pushes import frame_without_turns
+from .runs import contains
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from .commands import Retract
+    from .decide import Decision
+    from .state import State
+    from .table import Table
+
+
+class Contamination(msgspec.Struct, frozen=True, gc=False):
+    """What of a branch came after an assumption that was taken back."""
+
+    frames: tuple[int, ...]
+    """The frame that stated it first and all above it, root first."""
+    last_clean: int | None
+    """The newest frame below: where to go back to. None: there is none."""
+
+    def __bool__(self) -> bool:
+        """Whether anything is contaminated."""
+        return bool(self.frames)
+
+
+def key(text: str) -> str:
+    """What two assumptions share that count as the same: NFC, white space folded, else exact."""
+    from .compaction.texts import key as identity
+
+    return identity(text)
+
+
+def retract(state: State, command: Retract, head: int | None) -> Decision:
+    """A frame that takes an assumption back."""
+    assumption = checked(content.text, command.assumption, "assumption")
+    note = None if command.note is None else checked(content.text, command.note, "note")
+    wanted = key(assumption)
+    if not wanted:
+        raise InvalidArgument("assumption", "must not be empty")
+    stated = _statement(state, command.stated, wanted, head)
+    if stated is None or wanted in retracted_on(state, head):
+        raise AssumptionUnknown
+    event, weight, found = frame_without_turns(state, command.on, head)
+    retraction = Retraction(stated, note or None)
+    return msgspec.structs.replace(event, retracted=retraction), weight + len(stated) + len(note or ""), found
+
+
+def retracted_on(state: State, head: int | None) -> dict[str, str]:
+    """The assumptions that are taken back on a path: each as it was stated, by what identifies it."""
+    if not state.retractions or head is None:
+        return {}
+    runs = path_runs(state.table, head)
+    return {key(one.assumption): one.assumption for frame, one in state.retractions.items() if contains(runs, frame)}
+
+
+def _statement(state: State, hint: int | None, wanted: str, head: int | None) -> str | None:
+    """How the path states an assumption first found from the head down; None: it does not."""
+    if hint is not None and type(hint) is int and head is not None and contains(path_runs(state.table, head), hint):
+        found = stated_in(state.table.at(hint), wanted)
+        if found is not None:
+            return found
+    for frame in down(state.table, head):
+        found = stated_in(frame, wanted)
+        if found is not None:
+            return found
+    return None
+
+
+def stated_in(frame: Frame, wanted: str) -> str | None:
+    """How a frame states an assumption; None: it does not."""
+    return next((text for text in frame.assumptions if key(text) == wanted), None)
+
+
+def down(table: Table, head: int | None) -> Iterator[Frame]:
+    """The frames of a path, newest first."""
+    at = head
+    while at is not None:
+        frame = table.at(at)
+        yield frame
+        at = frame.parent
+
+
+def contamination(frames: Iterable[Frame], retractions: Mapping[int, Retraction]) -> Contamination:
+    """What of these frames, root first, is contaminated by what was ever taken back in the session."""
+    wrong = {key(one.assumption) for one in retractions.values()}
+    tainted: list[int] = []
+    clean: int | None = None
+    for frame in frames:
+        if tainted or any(key(text) in wrong for text in frame.assumptions):
+            tainted.append(frame.id)
+        else:
+            clean = frame.id
+    return Contamination(tuple(tainted), clean)
