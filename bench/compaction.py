@@ -2,8 +2,10 @@
 
 Prepared and evaluated is a made conversation of 0.7 MB. What is known of single frames is found once for each of them,
 ahead of time: preparing without any of it is shown by itself. Times are of the processor: none of the work waits for
-anything, and on a shared machine other processes take the processor away for milliseconds. Kept is shown for that conversation and for the real session: how many of
-the user's rules are in the summary that needs no model, and how many would be in a cut to the same length.
+anything, and on a shared machine other processes take the processor away for milliseconds.
+
+Kept is shown for that conversation and for the real session: how many of the user's rules are in the summary that needs
+no model, and how many would be in a cut to the same length.
 """
 
 from __future__ import annotations
