@@ -129,3 +129,14 @@ def test_nothing_that_was_acknowledged_at_written_or_synced_is_lost_at_a_kill(tm
     assert measured(lines, "session-actor") == MEASURED["kill"]
     assert lost["written"] == lost["synced"] == 0
     assert all(list(line) == KEYS for line in lines)
+
+
+def test_a_compaction_without_a_model_keeps_every_rule_where_a_cut_to_the_same_length_loses_most(tmp_path):
+    lines = run_bench("compaction", tmp_path)
+
+    assert all(list(line) == KEYS for line in lines)
+    rules = [line for line in lines if line["op"] == "rules kept" and line["variant"] == "made"]
+    ours, cut = (
+        next(line for line in rules if line["peer"] == peer) for peer in ("session-actor", "a cut to the same length")
+    )
+    assert ours["n"] == ours["depth"] > 2 * cut["n"]
