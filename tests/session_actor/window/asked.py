@@ -23,7 +23,8 @@ LIMIT = {"anthropic": "max_tokens", "openai_chat": "max_completion_tokens", "ope
 
 SMALL = ModelProfile(name="small", window=32_000, max_output=8_000, family="o200k", sees_images=True)
 TINY = ModelProfile(name="tiny", window=4_000, max_output=1_000, family="o200k")
-MODELS = {"small": SMALL, "tiny": TINY}
+HALF = ModelProfile(name="half", window=16_000, max_output=8_000, family="o200k", sees_images=True)
+MODELS = {"small": SMALL, "half": HALF, "tiny": TINY}
 
 TOOLS = [Tool("ls", "List a folder.", {"type": "object", "properties": {"path": {"type": "string"}}})]
 
