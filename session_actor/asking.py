@@ -10,7 +10,7 @@ from .budget.calibration import ceiling
 from .budget.readings import NOTHING, Learned
 from .budget.reserves import reserves
 from .content import checked
-from .errors import InvalidArgument
+from .errors import InvalidArgument, ValueNotStorable
 from .frames import Frame, Turn
 from .ledger.entries import Target
 from .models import profile_of
@@ -123,9 +123,7 @@ def ask(  # noqa: PLR0917 - what a request can be asked for
     if wanted:
         wanted = max(wanted, _LEAST_OUTPUT.get(name, 1))
     model = _model(model, top.in_force)
-    merged = NULL if extra is None else checked(content.free, extra, "extra")
-    if merged is not NULL and not is_a(thawed(merged), dict):
-        raise InvalidArgument("extra", "must be a dict of further arguments of the SDK's call")
+    merged = NULL if extra is None else _merged(extra)
     asked = Ask(
         name,
         dialect_of(name),
@@ -147,6 +145,20 @@ def checked_dialect(dialect: object) -> Dialect:
         return cast("Dialect", plain_str(dialect))
     dialect_of(cast("str", dialect))
     raise InvalidArgument("dialect", "is none")
+
+
+def _merged(extra: object) -> msgspec.Raw:
+    try:
+        merged = checked(content.free, extra, "extra")
+    except ValueNotStorable as refused:
+        raise ValueNotStorable(
+            refused.where,
+            f"{refused.why}. It is recorded: give plain values, for example the JSON schema of a class as "
+            "Class.model_json_schema(), and settings as a dict instead of an object of the SDK",
+        ) from None
+    if merged is not NULL and not is_a(thawed(merged), dict):
+        raise InvalidArgument("extra", "must be a dict of further arguments of the SDK's call")
+    return merged
 
 
 def _model(model: object, instructions: Instructions | None) -> str:

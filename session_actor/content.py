@@ -7,6 +7,7 @@ texts. `checked` runs a rule; it raises `InvalidArgument` or `ValueNotStorable`,
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
@@ -155,8 +156,8 @@ def role(value: object) -> str:
 
 
 def artifact_path(value: object) -> str:
-    """What names a file or another artifact."""
-    kept = text(value)
+    """What names a file or another artifact: a str, or an object of a path (os.PathLike) that stands for one."""
+    kept = text(value if is_a(value, (str, bytes)) or not is_a(value, os.PathLike) else os.fspath(cast("Any", value)))
     if not 0 < len(kept) <= _PATH_LIMIT:
         raise _Bad(f"must have 1 to {_PATH_LIMIT} characters, got {len(kept)}")
     return kept

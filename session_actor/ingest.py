@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import content
 from .changes import Changes
 from .commands import AddReference, AddResponse, NoteArtifact
+from .content import checked
 from .errors import InvalidArgument
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Coroutine, Sequence
     from typing import Any
 
@@ -86,23 +89,25 @@ class Ingests(Changes):
         command = AddReference(text, source, on=self._on, durability=durability, key=key, expect_head=expect_head)
         return self.send(command, timeout_s)
 
-    def note_artifact(
+    async def note_artifact(
         self,
-        path: str,
+        path: str | os.PathLike[str],
         how: How = "read",
         *,
         durability: Level | None = None,
         timeout_s: float | None = 5.0,
         key: str | None = None,
         expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, Frame]:
+    ) -> Frame:
         """Note that a file, or another thing, was read or modified, as a frame without turns; return the frame.
 
         The model is told of it when what it saw of the thing is not shown any more. `path`: what names it, any text of
-        1 to 4,096 characters. `how`: "read" or "modified". Raises InvalidArgument for others; else as `push` does.
+        1 to 4,096 characters, or a path object, which is kept as its text. `how`: "read" or "modified". Raises
+        InvalidArgument for others; else as `push` does.
         """
-        command = NoteArtifact(path, how, on=self._on, durability=durability, key=key, expect_head=expect_head)
-        return self.send(command, timeout_s)
+        named = checked(content.artifact_path, path, "path")
+        command = NoteArtifact(named, how, on=self._on, durability=durability, key=key, expect_head=expect_head)
+        return await self.send(command, timeout_s)
 
 
 def _asked(request: object) -> tuple[int | None, Dialect | None]:

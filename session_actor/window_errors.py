@@ -10,6 +10,14 @@ Part: TypeAlias = Literal["system", "tools", "format", "messages", "ephemeral"]
 """What takes room in a request: the system prompt, the tools, what `extra` brings (such as a response format), the
 messages that must be shown, what is lent to this one request."""
 
+_CALLED: Final[dict[str, str]] = {
+    "system": "its system prompt takes",
+    "tools": "its tools take",
+    "format": "its response format, or what else `extra` brings, takes",
+    "messages": "its messages take",
+    "ephemeral": "its ephemeral part takes",
+}
+
 _ADVICE: Final[dict[str, str]] = {
     "system": "shorten the system prompt (configure)",
     "tools": "offer fewer tools, or describe them more briefly (configure)",
@@ -37,7 +45,7 @@ class ContextOverflow(Refused):
         """
         of = f" of model {model!r}" if model else ""
         super().__init__(
-            f"the request does not fit: its {part} take{'' if part.endswith('s') else 's'} about {tokens} tokens of a "
+            f"the request does not fit: {_CALLED[part]} about {tokens} tokens of a "
             f"budget{of} of {allowance}; nothing was changed: {_ADVICE[part]}, ask for less output, or take a model "
             "with a larger window"
         )

@@ -44,9 +44,10 @@ class ModelProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The most that it reads in one call [tokens]; None: what the window leaves beside the output."""
     tools_prompt: int = 0
     """What the provider itself adds to the prompt when there are tools [tokens]."""
-    sees_images: bool = False
-    sees_documents: bool = False
-    """Whether it reads PDFs."""
+    sees_images: bool = True
+    """Whether it takes images. To one that does not, a text says instead that there was one."""
+    sees_documents: bool = True
+    """Whether it reads PDFs; the same."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be right."""

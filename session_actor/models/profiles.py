@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
@@ -23,8 +24,6 @@ UNKNOWN: Final = ModelProfile(
     family="claude47",
     image_rule="unknown",
     dialects=("openai_chat", "openai_responses", "anthropic", "gemini"),
-    sees_images=True,
-    sees_documents=True,
 )
 """What is taken for a model that is not known. Hardly a model in use takes less than 32,000 tokens or writes less than
 4,096; of all tokenizers that of `claude47` gives most tokens for most texts. It is let see images: leaving one out
@@ -134,13 +133,14 @@ def _warn(model: str) -> None:
     _warned.add(model)
     import structlog
 
-    structlog.get_logger("session_actor").warning(
-        "model_unknown",
-        model=model[:128],
-        window=UNKNOWN.window,
-        max_output=UNKNOWN.max_output,
-        advice="name its ModelProfile in SessionService.open(models={...})",
-    )
+    with contextlib.suppress(Exception):  # a log that cannot be written keeps nobody from asking
+        structlog.get_logger("session_actor").warning(
+            "model_unknown",
+            model=model[:128],
+            window=UNKNOWN.window,
+            max_output=UNKNOWN.max_output,
+            advice="name its ModelProfile in SessionService.open(models={...})",
+        )
 
 
 def _plain(model: object) -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _LEAST_THINKING_TOKENS: Final = 1024
+_INTERLEAVED: Final = "interleaved-thinking"
+"""What the name of the beta begins with."""
 _MESSAGE_KEYS: Final = frozenset({"role", "content"})
 
 
@@ -33,7 +35,7 @@ def check(request: Mapping[str, Any], problems: Problems) -> None:
     cache = Cache(problems)
     own = _tools(request, problems, cache)
     _system(request.get("system"), problems, cache)
-    _thinking(request.get("thinking"), most, problems, with_tools=own)
+    _thinking(request.get("thinking"), most, problems, between_tools=own and _interleaves(request))
     turns = _messages(request, problems, cache)
     if turns.tool_blocks and not own:
         problems.add("tools", "no-tools", "must be given, since the messages hold tool_use or tool_result blocks")
@@ -79,7 +81,16 @@ def _system(value: object, problems: Problems, cache: Cache) -> None:
     content(problems, cache, "system", value, ("text",))
 
 
-def _thinking(value: object, most: int | None, problems: Problems, *, with_tools: bool) -> None:
+def _interleaves(request: Mapping[str, Any]) -> bool:
+    """Whether the request itself asks for thinking between calls (docs "Extended thinking", interleaved thinking)."""
+    headers = as_mapping(request.get("extra_headers")) or {}
+    asked = [value for key, value in headers.items() if isinstance(key, str) and key.lower() == "anthropic-beta"]
+    betas = request.get("betas")
+    asked += betas if isinstance(betas, list | tuple) else ()
+    return any(isinstance(value, str) and _INTERLEAVED in value for value in asked)
+
+
+def _thinking(value: object, most: int | None, problems: Problems, *, between_tools: bool) -> None:
     """A budget is at least 1,024 tokens, and below max_tokens: only thinking between tools may go over it."""
     if value is None:
         return
@@ -91,7 +102,7 @@ def _thinking(value: object, most: int | None, problems: Problems, *, with_tools
         return
     given = problems.required("thinking", thinking, "budget_tokens")
     budget = None if given is None else problems.positive("thinking.budget_tokens", given, _LEAST_THINKING_TOKENS)
-    if budget is not None and most is not None and budget >= most and not with_tools:
+    if budget is not None and most is not None and budget >= most and not between_tools:
         problems.add("thinking.budget_tokens", "limit", "must be below max_tokens")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 import pytest
 
 from session_actor import Artifact, NoteArtifact, SessionService, ToolCall
@@ -10,6 +12,18 @@ from session_actor.errors import InvalidArgument
 
 from ..conftest import reopened
 from ..live import Live, cold, picture, prune
+
+
+class Broken:
+    """A path object whose path is none."""
+
+    def __init__(self, path: object) -> None:
+        self.path = path
+
+    def __fspath__(self) -> str:
+        if isinstance(self.path, Exception):
+            raise self.path
+        return self.path
 
 
 async def test_a_note_is_one_frame_without_turns_that_comes_back(folder):
@@ -23,6 +37,17 @@ async def test_a_note_is_one_frame_without_turns_that_comes_back(folder):
     async with reopened(folder) as session:
         assert await session.get(frame.id) == frame
         assert await session.artifacts() == {"src/a.py": "modified"}
+
+
+async def test_a_path_object_is_kept_as_its_text(session):
+    frame = await session.note_artifact(PurePosixPath("src") / "a.py", "modified", key="k")
+
+    assert frame.artifacts == (Artifact("src/a.py", "modified"),)
+    assert await session.note_artifact("src/a.py", "modified", key="k") == frame
+    for path in (Broken(b"x"), Broken(ValueError("no")), PurePosixPath("x" * 4_097), PurePosixPath):
+        with pytest.raises(InvalidArgument, match=r"^path "):
+            await session.note_artifact(path)
+    assert await session.artifacts() == {"src/a.py": "modified"}
 
 
 async def test_what_was_modified_once_counts_as_modified_and_the_newest_comes_last(session):

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from session_actor import ContextOverflow, InvalidArgument, KeyConflict, NothingToSend, RequestForgotten, ToolCall
+from session_actor import (
+    ContextOverflow,
+    InvalidArgument,
+    KeyConflict,
+    NothingToSend,
+    RequestForgotten,
+    ToolCall,
+    ValueNotStorable,
+)
 from session_actor.asked import REQUESTS_KEPT
 from session_actor.blocks import Image, Text
 from session_actor.commands import (
@@ -21,6 +29,13 @@ from session_actor.commands import (
 from session_actor.frames import Tool
 
 from .asked import MODELS, TOOLS, Asked, messages_of, output_of, same, shown
+
+CALLED = {
+    "system": "system prompt takes",
+    "tools": "tools take",
+    "format": "response format, or what else `extra` brings, takes",
+    "ephemeral": "ephemeral part takes",
+}
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x01\x00\x00\x00\x01\x00\x08\x02\x00\x00\x00"
 
@@ -125,6 +140,15 @@ def test_extra_is_merged_last_and_counted(live):
     assert request["response_format"] == schema
     assert request["response_format"] is not schema
     assert request.input_tokens > plain.input_tokens + 150
+
+
+@pytest.mark.parametrize("value", [Image, object(), {1: 2}])
+def test_an_extra_that_cannot_be_recorded_is_refused_with_what_to_give_instead(live, dialect, value):
+    live.do(AddUser("Hello"))
+    refused = live.refuses(ValueNotStorable, BuildRequest(dialect, extra={"config": {"response_format": [value]}}))
+    assert "config" in refused.where
+    assert "response_format" in refused.where
+    assert "model_json_schema()" in str(refused)
 
 
 def test_what_is_lent_to_one_request_is_shown_last_counted_and_never_recorded(live, dialect):
@@ -234,7 +258,7 @@ def test_a_part_that_is_too_large_is_named_and_nothing_is_recorded(live, change,
     overflow = live.refuses(ContextOverflow, BuildRequest("openai_chat", **options))
     assert overflow.part == part
     assert overflow.tokens > overflow.allowance / 2
-    assert part in str(overflow)
+    assert f"its {CALLED[part]} about {overflow.tokens} tokens" in str(overflow)
     assert (live.state.seq, live.state.marks) == (seq, marks)
 
 

@@ -1,5 +1,6 @@
 """Profiles: what is known of models, and how a model's name finds it."""
 
+import io
 import json
 from datetime import date
 from importlib.resources import files
@@ -148,6 +149,23 @@ def test_an_unknown_model_is_warned_of_once(never_warned):
         ("model_unknown", "warning", "acme-1"),
         ("model_unknown", "warning", "acme-2"),
     ]
+
+
+@pytest.mark.parametrize("stdout", [None, "closed"])
+def test_a_log_that_cannot_be_written_keeps_no_unknown_model_from_its_profile(never_warned, monkeypatch, stdout):
+    broken = None
+    if stdout:
+        broken = io.StringIO()
+        broken.close()
+    monkeypatch.setattr("sys.stdout", broken)
+    assert profile_of("acme-1") is UNKNOWN
+    assert profiles._warned == {"acme-1"}
+
+
+def test_a_profile_that_does_not_say_so_sees_as_an_unknown_model_does():
+    mine = ModelProfile(name="mine", window=32_000, max_output=4_096, family="o200k")
+    assert (mine.sees_images, mine.sees_documents) == (UNKNOWN.sees_images, UNKNOWN.sees_documents) == (True, True)
+    assert not profile_of("gpt-3.5-turbo").sees_images
 
 
 def test_an_override_wins_over_what_is_shipped():

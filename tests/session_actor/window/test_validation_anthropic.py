@@ -300,6 +300,12 @@ CASES = [
         put("thinking", value={"type": "enabled", "budget_tokens": 5}),
     ),
     defect(
+        "thinking that leaves no room for the answer",
+        "limit",
+        "thinking.budget_tokens",
+        put("thinking", value={"type": "enabled", "budget_tokens": 4096}),
+    ),
+    defect(
         "instructions after an assistant's message",
         "alternate",
         "messages[4]",
@@ -393,3 +399,19 @@ def test_a_reply_of_the_sdk_may_stand_among_the_messages_as_it_came():
     request = copy.deepcopy(BASE)
     request["messages"].append({"role": "assistant", "content": reply.content})
     assert validate_request("anthropic", request) == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"extra_headers": {"Anthropic-Beta": "interleaved-thinking-2025-05-14"}},
+        {"betas": ["interleaved-thinking-2025-05-14"]},
+    ],
+)
+def test_thinking_between_calls_may_go_over_one_answer(asked):
+    request = copy.deepcopy(BASE) | asked | {"thinking": {"type": "enabled", "budget_tokens": 5_000}}
+    assert validate_request("anthropic", request) == []
+    del request["tools"], request["messages"][1:]
+    assert [problem.split(": ")[:2] for problem in validate_request("anthropic", request)] == [
+        ["thinking.budget_tokens", "limit"]
+    ]
