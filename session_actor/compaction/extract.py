@@ -52,7 +52,7 @@ def extracts(facts: Facts, earlier: str | None, frames: Sequence[Frame], cap_tok
     lines = [*reversed(oldest), *reversed(newest)]
     if lines:
         yield _with_progress(short, lines)
-    yield compose(facts, cap_tokens=cap_tokens, family=family)
+    yield compose(facts, cap_tokens=cap_tokens - cap_tokens // _SPARE, family=family)
 
 
 def _statements(frames: Iterable[Frame]) -> list[str]:

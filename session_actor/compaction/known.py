@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .identifiers import found_in, measures_in
+from .slices import at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
     from .frame_facts import FrameFacts
+
+
+_STEP: Final = 512
+"""So many frames are looked at between two pauses."""
 
 
 class Known(NamedTuple):
@@ -25,12 +30,20 @@ class Known(NamedTuple):
 
 def known_in(parts: Iterable[FrameFacts], texts: Iterable[str] = ()) -> Known:
     """What is known from frames, and from other texts, such as the summary before and the system prompt."""
+    return at_once(knowing(parts, texts))
+
+
+def knowing(parts: Iterable[FrameFacts], texts: Iterable[str] = ()) -> Generator[None, None, Known]:
+    """`known_in` in steps, so that nothing else has to wait for long where there are many frames."""
     names: set[str] = set()
     numbers: set[str] = set()
-    for part in parts:
+    for place, part in enumerate(parts, 1):
         names.update([name.text for name in part.names])
         numbers |= part.numbers
+        if not place % _STEP:
+            yield
     for text in texts:
+        yield
         found = found_in(text)
         names.update([name.text for name in (*found.names, *measures_in(text))])
         numbers |= found.numbers

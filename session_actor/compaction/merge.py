@@ -9,10 +9,11 @@ from session_actor.tokens.estimate import estimate_tokens
 from .facts import Fact, Facts
 from .languages import spoken, summed
 from .secrets import has_secret, redacted
+from .slices import at_once
 from .texts import QUESTION_MARKS, folded, key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     from .frame_facts import FrameFacts, Ranked
 
@@ -28,6 +29,8 @@ _ANSWERED_KEPT: Final = 16
 _INPUTS_KEPT: Final = 8
 _SEEN_TWICE: Final = 2
 _GOAL_SPACES: Final = 2
+_STEP: Final = 512
+"""So many frames are looked at between two pauses."""
 
 
 def merged(
@@ -50,21 +53,47 @@ def merged(
     Raises:
         InvalidArgument: there is no such family.
     """
+    return at_once(merging(parts, previous, retracted=retracted, cap_tokens=cap_tokens, family=family))
+
+
+def merging(
+    parts: Sequence[FrameFacts],
+    previous: Facts | None = None,
+    *,
+    retracted: Sequence[str] = (),
+    cap_tokens: int,
+    family: str = "o200k",
+) -> Generator[None, None, Facts]:
+    """`merged` in steps, so that nothing else has to wait for long where there are many frames."""
     old = previous or Facts()
     wrong = {key(text): text for text in (*(fact.text for fact in old.retracted), *map(_safe, retracted)) if key(text)}
     budget = max(1, cap_tokens // _CAP_SHARE)
     answered, question = _questions(parts, old)
+    yield
+    constraints = _said(old.constraints, parts, lambda part: part.rules)
+    yield
+    decisions = _said(old.decisions, parts, lambda part: part.decisions)
+    yield
+    assumptions = _without(_said(old.assumptions, parts, lambda part: part.assumptions), wrong)
+    yield
+    taken_back = _retracted(old, parts, wrong)
+    artifacts = _artifacts(old, parts, budget, family)
+    yield
+    identifiers = yield from _identifiers(old, parts, budget, family)
+    yield
+    inputs = (*old.inputs, *(Fact(part.said, part.frame, "input") for part in parts if part.said))[-_INPUTS_KEPT:]
+    yield
     return Facts(
         goal=old.goal or _goal(parts),
-        constraints=_said(old.constraints, parts, lambda part: part.rules),
-        decisions=_said(old.decisions, parts, lambda part: part.decisions),
-        assumptions=_without(_said(old.assumptions, parts, lambda part: part.assumptions), wrong),
-        retracted=_retracted(old, parts, wrong),
-        artifacts=_artifacts(old, parts, budget, family),
-        identifiers=_identifiers(old, parts, budget, family),
+        constraints=constraints,
+        decisions=decisions,
+        assumptions=assumptions,
+        retracted=taken_back,
+        artifacts=artifacts,
+        identifiers=identifiers,
         open_question=question,
         answered=answered,
-        inputs=(*old.inputs, *(Fact(part.said, part.frame, "input") for part in parts if part.said))[-_INPUTS_KEPT:],
+        inputs=inputs,
         languages=spoken(summed(part.tally for part in parts)) or old.languages,
     )
 
@@ -119,16 +148,20 @@ def _artifacts(old: Facts, parts: Iterable[FrameFacts], budget: int, family: str
     return tuple(reversed(_fitting(latest[:_TRIED], _ARTIFACTS_KEPT, budget, family)))
 
 
-def _identifiers(old: Facts, parts: Sequence[FrameFacts], budget: int, family: str) -> tuple[Fact, ...]:
+def _identifiers(
+    old: Facts, parts: Sequence[FrameFacts], budget: int, family: str
+) -> Generator[None, None, tuple[Fact, ...]]:
     """The names of the last quarter, those seen twice, and those that were kept and have not expired."""
     found: dict[str, tuple[Fact, int]] = {}
     for fact in old.identifiers:
         if fact.missed + 1 < ROUNDS_KEPT:
             found[fact.text] = (Fact(fact.text, fact.frame, fact.kind, fact.seen, fact.last_seen, fact.missed + 1), 2)
     late = parts[len(parts) - (len(parts) + 3) // 4].frame if parts else 0
-    for part in parts:
+    for place, part in enumerate(parts, 1):
         for name in part.names:
             found[name.text] = _seen(found.get(name.text), name, part.frame)
+        if not place % _STEP:
+            yield
     chosen = [
         (fact, rank)
         for fact, rank in found.values()

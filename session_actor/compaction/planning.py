@@ -12,8 +12,8 @@ from .constraints import markers_with
 from .frame_facts import texts_of
 from .gate import GAIN_SHARE, GAIN_TOKENS, LEAST_TOKENS, Gate, Source
 from .headings import compose
-from .known import known_in
-from .merge import merged
+from .known import knowing
+from .merge import merging
 from .naming import Names
 from .plan import FRAMED_TOKENS, Basis, Plan, shown_tokens
 from .prompts import Brief, listed, prompts_of
@@ -65,9 +65,11 @@ def planning(wanted: Wanted, known: MutableMapping[int, Part] | None = None) -> 
     chosen = range_of(frames, wanted.units, tail_tokens(wanted.window), wanted.pinned)
     if chosen is None or chosen.covered_frame < wanted.frames[0].id:
         return None
+    yield
     draft = _Draft(wanted, chosen)
     if draft.most_tokens < LEAST_TOKENS:
         return None
+    yield
     yield from draft.read({} if known is None else known)
     return (yield from draft.plan())
 
@@ -116,14 +118,14 @@ class _Draft:
         """The plan; None: what has to be kept is too much."""
         wanted, most = self.wanted, self.most_tokens
         cap = min(most, CAP_TOKENS, wanted.window // CAP_SHARE)
-        facts = self._facts(cap)
+        facts = yield from self._facts(cap)
         yield
         needed = estimate_tokens(compose(facts, cap_tokens=0, family=wanted.family), wanted.family)
         if needed > most:
             return None
         cap = min(most, max(cap, LEAST_TOKENS, needed + needed // _SLACK))
         yield
-        source = self._source()
+        source = yield from self._source()
         yield
         names = Names(source.known, source.texts, facts)
         yield
@@ -160,9 +162,9 @@ class _Draft:
         """The summary before; None: there is none."""
         return None if self.wanted.previous is None else self.wanted.previous.text
 
-    def _facts(self, cap_tokens: int) -> Facts:
+    def _facts(self, cap_tokens: int) -> Generator[None, None, Facts]:
         wanted = self.wanted
-        return merged(
+        return merging(
             [part.facts for part in self.parts],
             None if wanted.previous is None else wanted.previous.facts,
             retracted=wanted.retracted,
@@ -170,15 +172,16 @@ class _Draft:
             family=wanted.family,
         )
 
-    def _source(self) -> Source:
+    def _source(self) -> Generator[None, None, Source]:
         """What a summary may take words from: all that it stands for, and what is shown beside it."""
         wanted = self.wanted
         in_force = wanted.frames[-1].in_force
         texts = [] if wanted.previous is None else [wanted.previous.text]
         texts += [wanted.instructions] if wanted.instructions else []
         texts += [in_force.system] if in_force is not None else []
+        known = yield from knowing([part.facts for part in (*self.parts, *self.parts_beside)], texts)
         return Source(
-            known_in([part.facts for part in (*self.parts, *self.parts_beside)], texts),
+            known,
             (*texts, *self.texts),
             self.range_tokens,
             self.tokens_before,

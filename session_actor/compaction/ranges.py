@@ -111,11 +111,9 @@ def _asked(units: Sequence[Unit], border: int, most: int) -> tuple[int, ...]:
 
 def _pinned(frames: Sequence[Frame], pinned: Collection[int]) -> set[int]:
     """The pinned frames, each with the rest of its step: results without their call would be none."""
-    found = set[int]()
-    for step in _steps(frames):
-        if any(frame.pinned or frame.id in pinned for frame in step):
-            found.update(map(_id, step))
-    return found
+    wanted = {frame.id for frame in frames if frame.pinned or frame.id in pinned}
+    steps = _steps(frames) if wanted else ()
+    return {frame.id for step in steps if not wanted.isdisjoint(map(_id, step)) for frame in step}
 
 
 def _steps(frames: Sequence[Frame]) -> Iterator[list[Frame]]:

@@ -14,10 +14,11 @@ from session_actor.compaction.plan import Plan
 from session_actor.compaction.planning import plan_of, planning
 from session_actor.compaction.slices import in_slices
 from session_actor.compaction.source import Part
+from session_actor.ledger.view import View
 from session_actor.tokens.estimate import estimate_tokens
 
 from ..window.ledger_talk import Talk, call
-from .planned import FAMILY, WINDOW, adopted, long_talk, wanted
+from .planned import FAMILY, WINDOW, adopted, long_talk, units, wanted
 
 RULE = "Never push to main without asking."
 CHOICE = "We keep the old table."
@@ -192,6 +193,20 @@ def test_what_stayed_shown_beside_a_summary_is_source_of_the_next_one_when_its_e
     second = made(talk, previous=adopted(first, first.evaluate(first.extractive()).sealed))
     assert second.kept == ()
     assert [fact.text for fact in second.facts.constraints] == [RULE]
+
+
+def test_what_a_trim_hides_is_summarised_too_and_counts_only_for_what_it_takes_up_now() -> None:
+    talk = rich_talk()
+    whole = made(talk)
+    view = View(cut=9, trimmed=True)
+    plan = made(talk, units=units(talk, view))
+    assert (plan.covered_frame, plan.first_frame, plan.hash) == (whole.covered_frame, 1, whole.hash)
+    assert [fact.text for fact in plan.facts.constraints] == [RULE]
+    assert RULE in plan.prompts[0]
+    assert whole.range_tokens - plan.range_tokens == sum(unit.cost for unit in units(talk) if unit.frames[-1] < 9)
+    assert plan.evaluate(plan.extractive()).ok
+    almost_all = View(cut=whole.covered_frame - 1, trimmed=True)
+    assert plan_of(wanted(talk, units=units(talk, almost_all))) is None
 
 
 def test_retracted_assumptions_are_kept_as_such() -> None:
