@@ -130,7 +130,7 @@ def tell(state: State, on: str | None, model: str, used: int, upper: int, allowa
 
 
 def watch(state: State, on: str | None) -> None:
-    """Tell of a crossing after a change, where a request was built before; reads no disk."""
+    """Tell of a crossing after a change, where a request was built before and the head is in memory."""
     head = state.head_of(on)
     top = None if head is None else state.table.slot(head)
     newest = None if top is None else newest_request(state, top.id, None)
