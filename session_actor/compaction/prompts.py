@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from session_actor.ledger.long import shortened
 from session_actor.ledger.texts import fenced, one_line
@@ -52,14 +52,17 @@ _AROUND_TOKENS: Final = 256
 
 _WORDS_A_TOKEN: Final = 0.7
 
-_LISTED: Final = (
-    ("Constraints", "constraints"),
-    ("Decisions", "decisions"),
-    ("Assumptions", "assumptions"),
-    ("Retracted", "retracted"),
-    ("Files", "artifacts"),
-    ("Identifiers", "identifiers"),
-)
+_ABOUT_FACTS: Final = {
+    "constraint_missing": "constraints",
+    "constraint_inverted": "constraints",
+    "decision_missing": "decisions",
+    "assumption_missing": "assumptions",
+    "retraction_missing": "retracted",
+    "retracted_used": "retracted",
+    "artifact_missing": "artifacts",
+    "identifier_missing": "identifiers",
+}
+"""Which facts the reasons of a code are about."""
 
 _TASK: Final = """\
 You write a summary. It takes the place of the older part of a conversation between a user and an assistant: the
@@ -124,11 +127,21 @@ class Brief(NamedTuple):
 
 def listed(facts: Facts, family: str) -> tuple[Listed, ...]:
     """The facts that have to be kept, as prompts list them. `family`: of the tokenizer."""
+    question = () if facts.open_question is None else (facts.open_question,)
+    lists: tuple[tuple[str, tuple[Fact, ...]], ...] = (
+        ("Open question", question),
+        ("Constraints", facts.constraints),
+        ("Decisions", facts.decisions),
+        ("Assumptions", facts.assumptions),
+        ("Retracted", facts.retracted),
+        ("Files", facts.artifacts),
+        ("Identifiers", facts.identifiers),
+    )
     return tuple(
         Listed(title, fact.frame, line, estimate_tokens(line, family) + 1)
-        for title, name in _LISTED
-        for fact in cast("tuple[Fact, ...]", getattr(facts, name))
-        for line in (f"- {clean(artifact_line(fact) if name == 'artifacts' else safe(fact))}",)
+        for title, kept in lists
+        for fact in kept
+        for line in (f"- {clean(artifact_line(fact) if title == 'Files' else safe(fact))}",)
     )
 
 
@@ -215,24 +228,17 @@ def _reason_text(brief: Brief, reason: Reason) -> str:
         text += f" ({reason.count:,} where {reason.limit:,} are the limit)"
     if reason.code.startswith("heading_") and reason.what is not None:
         return f"{text}: {HEADINGS[reason.what]}"
-    about = _facts_of(brief.facts).get(reason.code.removesuffix("_missing").removesuffix("_inverted"), ())
-    if reason.what is not None and reason.what < len(about):
-        text += f": {one_line(clean(safe(about[reason.what])), _FACT_CHARACTERS)}"
+    about = _ABOUT_FACTS.get(reason.code)
+    kept: tuple[Fact, ...] = () if about is None else getattr(brief.facts, about)
+    if reason.what is not None and reason.what < len(kept):
+        text += f": {_quoted(kept[reason.what])}"
+    if reason.code == "question_missing" and brief.facts.open_question is not None:
+        text += f": {_quoted(brief.facts.open_question)}"
     return text
 
 
-def _facts_of(facts: Facts) -> dict[str, tuple[Fact, ...]]:
-    """The facts by what a reason's code calls them."""
-    question = () if facts.open_question is None else (facts.open_question,)
-    return {
-        "constraint": facts.constraints,
-        "decision": facts.decisions,
-        "assumption": facts.assumptions,
-        "retraction": facts.retracted,
-        "artifact": facts.artifacts,
-        "identifier": facts.identifiers,
-        "question": question,
-    }
+def _quoted(fact: Fact) -> str:
+    return one_line(clean(safe(fact)), _FACT_CHARACTERS)
 
 
 def _task(brief: Brief) -> str:

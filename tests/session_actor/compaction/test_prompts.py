@@ -18,7 +18,12 @@ from session_actor.tokens.estimate import estimate_tokens
 
 RULE = Fact("Never push to main.", 1, last_seen=1)
 CHOICE = Fact("Use SQLite.", 4, last_seen=4)
-FACTS = Facts(constraints=(RULE,), decisions=(CHOICE,), identifiers=(Fact("OPS-441", 4, "id"),))
+FACTS = Facts(
+    constraints=(RULE,),
+    decisions=(CHOICE,),
+    identifiers=(Fact("OPS-441", 4, "id"),),
+    open_question=Fact("Is it so?", 9, "question"),
+)
 
 
 def brief(window: int = 32_000, facts: Facts = FACTS, **fields: Any) -> Brief:
@@ -36,7 +41,7 @@ def some(count: int, text: str = "It is so. " * 20, *, is_bulk: bool = False) ->
 
 def test_one_prompt_holds_the_headings_the_facts_the_caps_and_all_that_was_said() -> None:
     (prompt,) = asked(brief(), some(10))
-    for wanted in (*HEADINGS, RULE.text, CHOICE.text, "OPS-441", "At most 500 tokens", "frame 10, user"):
+    for wanted in (*HEADINGS, RULE.text, CHOICE.text, "OPS-441", "Is it so?", "At most 500 tokens", "frame 10, user"):
         assert wanted in prompt
     assert [prompt.index(f" {number}.\n") for number in range(1, 11)] == sorted(
         prompt.index(f" {number}.\n") for number in range(1, 11)
@@ -135,6 +140,7 @@ def test_a_refused_summary_is_asked_for_again_with_the_reasons_and_the_facts_the
         Reason("too_long", count=900, limit=500),
         Reason("identifier_missing", "warning", what=0),
         Reason("heading_missing", what=5),
+        Reason("question_missing"),
     )
     again = retry_prompt(to, prompt, Verdict(ok=False, reasons=reasons, sealed=""))
     assert again.startswith(prompt)
@@ -143,6 +149,7 @@ def test_a_refused_summary_is_asked_for_again_with_the_reasons_and_the_facts_the
     assert "900 where 500" in tail
     assert HEADINGS[5] in tail
     assert "OPS-441" not in tail
+    assert "Is it so?" in tail
     assert RULE.text not in repr(reasons)
 
 
