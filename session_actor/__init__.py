@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .commands import BuildRequest as BuildRequest
     from .commands import Checkpoint as Checkpoint
     from .commands import Command as Command
+    from .commands import CommitCompaction as CommitCompaction
     from .commands import Configure as Configure
     from .commands import Content as Content
     from .commands import DeleteBranch as DeleteBranch
@@ -47,13 +48,24 @@ if TYPE_CHECKING:
     from .commands import HoldCall as HoldCall
     from .commands import How as How
     from .commands import NoteArtifact as NoteArtifact
+    from .commands import Pin as Pin
     from .commands import Pop as Pop
     from .commands import Push as Push
     from .commands import RenameBranch as RenameBranch
     from .commands import RenameCheckpoint as RenameCheckpoint
     from .commands import RequestFailed as RequestFailed
+    from .commands import Retract as Retract
     from .commands import Target as Target
+    from .commands import Uncompact as Uncompact
     from .commands import Unit as Unit
+    from .compaction.plan import Plan as Plan
+    from .compaction.verdict import Reason as Reason
+    from .compaction.verdict import Verdict as Verdict
+    from .compaction_errors import AssumptionUnknown as AssumptionUnknown
+    from .compaction_errors import CompactionUnknown as CompactionUnknown
+    from .compaction_errors import PlanUsed as PlanUsed
+    from .compaction_errors import StalePlan as StalePlan
+    from .compaction_errors import SummaryRejected as SummaryRejected
     from .errors import ActorError as ActorError
     from .errors import AsyncioOnly as AsyncioOnly
     from .errors import BacklogFull as BacklogFull
@@ -108,18 +120,22 @@ if TYPE_CHECKING:
     from .frames import Frame as Frame
     from .frames import Instructions as Instructions
     from .frames import PendingCall as PendingCall
+    from .frames import Retraction as Retraction
     from .frames import Tool as Tool
     from .frames import Turn as Turn
     from .frames import Usage as Usage
     from .handle import Session as Session
     from .handle import SessionRef as SessionRef
     from .health import ServiceHealth as ServiceHealth
+    from .ledger.entries import Dialect as Dialect
     from .models.profile import ModelProfile as ModelProfile
     from .models.profiles import profile_of as profile_of
+    from .overlays import Compaction as Compaction
     from .prune import PruneReport as PruneReport
     from .replies import turn_of as turn_of
     from .requests.request import Note as Note
     from .requests.request import Request as Request
+    from .retracting import Contamination as Contamination
     from .service import SessionService as SessionService
     from .service_errors import CloseTimeout as CloseTimeout
     from .service_errors import ServiceClosed as ServiceClosed
@@ -134,6 +150,7 @@ if TYPE_CHECKING:
     from .service_errors import SessionQuarantined as SessionQuarantined
     from .spending import UsageTotals as UsageTotals
     from .stack import Stack as Stack
+    from .summaries import Summarizer as Summarizer
     from .tokens.estimate import estimate_tokens as estimate_tokens
     from .tokens.exact import CounterUnavailable as CounterUnavailable
     from .tokens.exact import exact_counter as exact_counter
@@ -153,14 +170,17 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".replies": ("turn_of",),
     ".spending": ("UsageTotals",),
     ".stack": ("Stack",),
-    ".frames": ("Artifact", "Frame", "Instructions", "PendingCall", "Tool", "Turn", "Usage"),
+    ".frames": (
+        "Artifact", "Frame", "Instructions", "PendingCall", "Retraction", "Tool", "Turn", "Usage",
+    ),
     ".blocks": (
         "Block", "CallRef", "Document", "Image", "Native", "Reference", "Text", "Thinking", "ToolCall", "ToolResult",
     ),
     ".commands": (
         "AddAssistant", "AddReference", "AddResponse", "AddToolResult", "AddUser", "BuildRequest", "Checkpoint",
-        "Command", "Configure", "Content", "DeleteBranch", "DeleteCheckpoint", "End", "Fork", "Goto", "HoldCall", "How",
-        "NoteArtifact", "Pop", "Push", "RenameBranch", "RenameCheckpoint", "RequestFailed", "Target", "Unit",
+        "Command", "CommitCompaction", "Configure", "Content", "DeleteBranch", "DeleteCheckpoint", "End", "Fork",
+        "Goto", "HoldCall", "How", "NoteArtifact", "Pin", "Pop", "Push", "RenameBranch", "RenameCheckpoint",
+        "RequestFailed", "Retract", "Target", "Uncompact", "Unit",
     ),
     ".errors": (
         "ActorError", "AsyncioOnly", "BacklogFull", "BranchAttached", "BranchUnknown", "CallAlreadyAnswered",
@@ -176,8 +196,15 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "CloseTimeout", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted",
         "SessionExists", "SessionFenced", "SessionNotFound", "SessionNotQuarantined", "SessionQuarantined",
     ),
+    ".compaction.plan": ("Plan",),
+    ".compaction.verdict": ("Reason", "Verdict"),
+    ".compaction_errors": ("AssumptionUnknown", "CompactionUnknown", "PlanUsed", "StalePlan", "SummaryRejected"),
+    ".overlays": ("Compaction",),
+    ".retracting": ("Contamination",),
+    ".summaries": ("Summarizer",),
     ".budget.report": ("Budget",),
     ".budget.reserves": ("output_reserve", "safety_reserve"),
+    ".ledger.entries": ("Dialect",),
     ".models.profile": ("ModelProfile",),
     ".models.profiles": ("profile_of",),
     ".tokens.estimate": ("estimate_tokens",),

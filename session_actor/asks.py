@@ -89,7 +89,13 @@ class Asks(Ingests, Reads):
         state = self._cell.state
         if state is None or state.table.shelf is not None:
             await self._load_shown(command, timeout_s)
-        return await self.send(command, timeout_s)
+        automatic = self._cell.automatic
+        if automatic is None:
+            return await self.send(command, timeout_s)
+        await automatic.before(self._cell, command)
+        request = await self.send(command, timeout_s)
+        automatic.after(self._cell, request)
+        return request
 
     async def request_failed(
         self,

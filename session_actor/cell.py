@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from session_actor.persistence import Lease, RecoveryReport, Store
     from session_actor.supervisors import GenServer, PendingReply, ServerRef, SupervisorError
 
+    from .automatic import Automatic
     from .cold import Shelf
     from .events import AnyEvent
     from .models import ModelProfile
     from .stack import Stack
     from .state import State
+    from .summaries import Summaries
 
 NOTHING: Final = Table()
 """The table of every session that is not loaded; nothing is ever in it."""
@@ -43,6 +45,8 @@ class Home(Protocol):
 
     store: Store
     models: Mapping[str, ModelProfile] | None
+    summaries: Summaries
+    automatic: Automatic | None
 
     def shelf(self, cell: Cell, lease: Lease) -> Shelf:
         """Where the cold frames of the session are read: one for all that are held of one birth."""
@@ -141,6 +145,16 @@ class Cell:
     def models(self) -> Mapping[str, ModelProfile] | None:
         """The service's own profiles of models; None: there are none."""
         return self._home.models
+
+    @property
+    def summaries(self) -> Summaries:
+        """How summaries are written."""
+        return self._home.summaries
+
+    @property
+    def automatic(self) -> Automatic | None:
+        """What compacts by itself; None: nothing does."""
+        return self._home.automatic
 
     @property
     def store(self) -> Store:

@@ -59,7 +59,10 @@ def _fields(struct: msgspec.Struct) -> list[tuple[str, object]]:
 
 @lru_cache(maxsize=256)
 def _defaults(kind: type[msgspec.Struct]) -> tuple[tuple[str, object], ...]:
-    return tuple((field.name, field.default) for field in msgspec.structs.fields(kind))
+    """Each field with its default. Not by `msgspec.structs.fields`, which wants the types of all fields imported."""
+    names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+    required = len(names) - len(defaults)
+    return tuple(zip(names, (msgspec.NODEFAULT,) * required + defaults, strict=True))
 
 
 def _feed(digest: blake2b, value: object) -> None:

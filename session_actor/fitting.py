@@ -129,7 +129,7 @@ def _fitted(state: State, ask: Ask) -> Fit:
 def _least(state: State, ask: Ask) -> Fit:
     """As little as can be shown. Raises `ContextOverflow` when even that does not fit."""
     fit = unfitted(state, ask)
-    units = _units(state, ask, fit)
+    units = units_at(state, ask, fit)
     beside, (cut, _, stubs) = _beside(units, fit), _as_is(fit)
     least = plan_trim(units, beside, 1, cut=cut, stubs=stubs)
     if isinstance(least, TooBig):
@@ -146,7 +146,7 @@ def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
     quote, allowance = fit.quote, fit.allowance
     if quote.tokens < YELLOW * allowance and quote.upper < RED * allowance:
         return None
-    units = _units(state, ask, fit)
+    units = units_at(state, ask, fit)
     plan = _plan(units, fit)
     if plan is None:
         return None
@@ -157,7 +157,8 @@ def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
     return None if _same(mark, fit) else mark
 
 
-def _units(state: State, ask: Ask, fit: Fit) -> list[Unit]:
+def units_at(state: State, ask: Ask, fit: Fit) -> list[Unit]:
+    """The units of what is shown, with what they really cost, as far as is known."""
     rendered, key = fit.rendered, fit.quote.key
     return units_of(rendered, rendered.piece(fit.last), state.table, ratio_of(ask.learned, key), pinned_now(state))
 
@@ -236,7 +237,7 @@ def _shorter(plan: TooBig, fit: Fit) -> int | None:
 
 def _overflow(state: State, ask: Ask, fit: Fit) -> ContextOverflow:
     """Blame the largest part of what cannot be left out."""
-    units, tokens = _units(state, ask, fit), fit.quote.tokens
+    units, tokens = units_at(state, ask, fit), fit.quote.tokens
     beside = _beside(units, fit)
     plan = plan_trim(units, beside, min(fit.allowance, tokens - 1))
     least = plan.tokens if isinstance(plan, TooBig) else tokens

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from session_actor.supervisors import ServerRef, SupervisorError
 
-from .asks import Asks
 from .commands import Fork
+from .compacting import Compacts
 from .exchange import Exchange
 from .prune import prune_session
 from .session import Flush
@@ -47,7 +47,7 @@ class SessionRef(ServerRef):
         self._session.cast(message)
 
 
-class Session(Asks):
+class Session(Compacts):
     """One session, by its id and not by an incarnation: it stays valid over crashes, passivation and restarts.
 
     Handles are small; take as many as you like, from any coroutine of the service's loop. A handle made by `on` belongs

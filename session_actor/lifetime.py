@@ -70,7 +70,11 @@ class Lifetime:
         ]
         sessions = ChildSpec("sessions", start=lambda: population.supervisor, shutdown_s=None)
         sweeper = ChildSpec("sweeper", task=population.sweep_forever, intensity=_WORKER_INTENSITY)
-        self._root = population.root = Supervisor([*workers, sessions, sweeper], name="session-service")
+        children = [*workers, sessions, sweeper]
+        automatic = population.automatic
+        if automatic is not None:  # the last: it is stopped first
+            children.append(ChildSpec("compactions", start=lambda: automatic.supervisor, shutdown_s=None))
+        self._root = population.root = Supervisor(children, name="session-service")
         await self._root.start()
 
     def check_loop(self) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from session_actor.persistence import Level, Recovery
 
     from .models import ModelProfile
+    from .summaries import Summaries
 
 
 Retention = Literal["all", "prune"]
@@ -41,6 +42,8 @@ class SessionOptions:
     retention: Retention = "all"
     recovery: Recovery = "strict"
     models: Mapping[str, ModelProfile] | None = None
+    summaries: Summaries | None = None
+    """None: as when nothing is said of them."""
 
     def __post_init__(self) -> None:
         """Check what the types cannot say, and what callers without a type checker get wrong."""

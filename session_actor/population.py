@@ -47,6 +47,7 @@ from .service_errors import (
     SessionQuarantined,
 )
 from .session import Flush, Passivate, SessionServer
+from .summaries import NO_SUMMARIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -54,7 +55,9 @@ if TYPE_CHECKING:
     from session_actor.persistence import Lease
     from session_actor.supervisors import Event
 
+    from .automatic import Automatic
     from .options import SessionOptions
+    from .summaries import Summaries
 
 
 _SWEEPS_PER_TIMEOUT: Final = 8
@@ -73,6 +76,8 @@ class Population:
         self.root: Supervisor | None = None
         self.store = store
         self.models = options.models
+        self.summaries = options.summaries or NO_SUMMARIES
+        self.automatic = _automatic(self.summaries)
         self._options = options
         self._closed = False
         self._mailbox = MailboxSpec(options.mailbox_limit, "block")
@@ -305,6 +310,14 @@ class Population:
         for cells in (self._live, self._dormant):
             if cells.get(cell.id) is cell:
                 del cells[cell.id]
+
+
+def _automatic(summaries: Summaries) -> Automatic | None:
+    if summaries.summarizer is None:
+        return None
+    from .automatic import Automatic
+
+    return Automatic(summaries, summaries.summarizer)
 
 
 def _used_s(cell: Cell) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .cell import Cell
     from .commands import How
     from .frames import Frame, Instructions, PendingCall
+    from .retracting import Contamination
     from .state import State
 
 
@@ -100,18 +102,35 @@ class Reads:
             stack = cell.stack
             if stack is None:
                 state = cell.state or await self._state(timeout_s)
-                stack = cell.stack = Stack(state.table, state.head)
+                stack = cell.stack = Stack(state.table, state.head, None, state.retractions)
             return stack
         state = cell.state or await self._state(timeout_s)
         head = state.branches.get(on) if type(on) is str else None
         table = state.table
         if head is not None and head >= table.first and table.frames[head - table.first] is not None:
-            return Stack(table, head)
+            return Stack(table, head, None, state.retractions)
         return (await self._head_read(timeout_s)).stack(on)  # cold, empty, or no branch
 
     async def branches(self, *, timeout_s: float | None = 5.0) -> dict[str, int | None]:
         """Every branch and the frame id of its head (None: empty), as a dict of your own."""
         return dict((await self._state(timeout_s)).branches)
+
+    async def contaminated(self, *, timeout_s: float | None = 5.0) -> dict[str, Contamination]:
+        """What came after assumptions that were retracted: of each branch that has any, the frames, root first.
+
+        `last_clean` is where to go back to. Goes through the whole stacks of all branches, O(n) each.
+        """
+        from .retracting import contamination
+
+        state = await self._state(timeout_s)
+        found: dict[str, Contamination] = {}
+        for branch, head in list(state.branches.items()) if state.retractions else ():
+            await self._read(timeout_s, state.table.load_path, head)
+            await asyncio.sleep(0)
+            tainted = contamination(Stack(state.table, head), state.retractions)
+            if tainted:
+                found[branch] = tainted
+        return found
 
     async def checkpoints(self, *, timeout_s: float | None = 5.0) -> dict[str, int]:
         """Every checkpoint and its frame id, as a dict of your own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
@@ -22,6 +22,7 @@ from session_actor.persistence import (
 from . import content, telemetry
 from .cell import Birth, Cell, Dormant
 from .commands import End
+from .deadline import reading_until, seconds_left
 from .deletion import Delete
 from .errors import CallTimeout, InvalidArgument, SessionActorError, SessionEnded, StoreError, translate
 from .events import Source
@@ -32,10 +33,11 @@ from .lifetime import Lifetime
 from .moves import frame_of
 from .options import SessionOptions, check_path, check_seconds
 from .service_errors import ServiceClosed, SessionDeleted, SessionExists, SessionQuarantined
+from .summaries import TIMEOUT_S, Summaries, checked_words
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncIterator, Generator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from .models import ModelProfile
     from .options import Retention
     from .population import Population
+    from .summaries import Summarizer
 
 
 class SessionService:
@@ -79,6 +82,10 @@ class SessionService:
         retention: Retention = "all",
         recovery: Recovery = "strict",
         models: Mapping[str, ModelProfile] | None = None,
+        summarizer: Summarizer | None = None,
+        compaction_timeout_s: float = TIMEOUT_S,
+        summarizer_window: int | None = None,
+        rule_words: Sequence[str] = (),
     ) -> Self:
         """Describe a service; `async with` (or `start` and `close`) runs it.
 
@@ -103,6 +110,14 @@ class SessionService:
                 StoreCorrupt, and `repair` mends it. A Store of your own has an option for that itself.
             models: what is known of models that the library does not know, or knows otherwise, by their names; they win
                 over what is shipped. None: nothing.
+            summarizer: an async function that asks a model of yours for a summary: `summarizer(prompt, *, max_tokens,
+                session_id) -> str`. Sessions then compact by themselves: in the background when a request was at 75% of
+                its budget, and before one that would be at 95%. None: they do not (`Session.prepare_compaction`).
+            compaction_timeout_s: how long a request waits for that at most [seconds]; then a summary is made without a
+                model.
+            summarizer_window: the window of the summariser's model [tokens]; None: that of the conversation's.
+            rule_words: words of other languages than English that make a user's sentence a rule which no summary may
+                lose, such as "niemals".
 
         Raises:
             InvalidArgument: an argument that can never be right.
@@ -118,6 +133,12 @@ class SessionService:
             retention=retention,
             recovery=recovery,
             models=models,
+            summaries=Summaries(
+                summarizer=summarizer,
+                timeout_s=compaction_timeout_s,
+                window=summarizer_window,
+                rule_words=checked_words(rule_words),
+            ),
         )
         check_seconds("lock_timeout_s", lock_timeout_s, optional=True)
         if not hasattr(store, "workers"):
@@ -261,14 +282,14 @@ class SessionService:
         source, new_id = _checked(source), _checked(new_id)
         deadline_s = inf if timeout_s is None else time.monotonic() + timeout_s
         cell = await self._people().load(source, None, timeout_s)
-        state = await cell.ready(_left(deadline_s))
+        state = await cell.ready(seconds_left(deadline_s))
         tip = None if at is None else frame_of(state, at)
         frame = None if tip is None else tip.id
-        with _reading(source, timeout_s, deadline_s):
+        with reading_until(source, timeout_s, deadline_s):
             await (load_live(state) if at is None else state.table.load_path(frame))
         first = created(new_id, metadata, Source(source, frame))
         birth = Birth(lambda: chain([first], history_of(state) if at is None else history_to(state, frame)))
-        session = await self._loaded(new_id, birth, _left(deadline_s))
+        session = await self._loaded(new_id, birth, seconds_left(deadline_s))
         if not birth.happened:
             raise SessionExists(new_id)
         return session
@@ -375,20 +396,3 @@ def _checked(session_id: str) -> str:
         return check_session_id(session_id)
     except PersistenceError as error:
         raise translate(error) from None
-
-
-def _left(deadline_s: float) -> float | None:
-    """The seconds until then; None: no limit."""
-    return None if deadline_s == inf else max(0.0, deadline_s - time.monotonic())
-
-
-@contextmanager
-def _reading(source: str, timeout_s: float | None, deadline_s: float) -> Generator[None]:
-    """Read the frames of a session that is forked until then. Raises CallTimeout."""
-    try:
-        with anyio.fail_after(_left(deadline_s)):
-            yield
-    except TimeoutError:
-        raise CallTimeout(
-            f"session {source!r} was not read within {timeout_s} s: nothing was copied; give it more time"
-        ) from None

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import index as operator_index
 from typing import TYPE_CHECKING, overload
 
 import msgspec
 
-from .frames import Frame
+from .frames import Frame, Retraction
 
 if TYPE_CHECKING:
     from .frames import Turn
+    from .retracting import Contamination
     from .table import Table  # noqa: TC004 - the fields are never decoded
 
 
@@ -39,6 +40,7 @@ class Stack(Sequence[Frame], msgspec.Struct, eq=False, gc=False, metaclass=_Sequ
     head: int | None
     """The id of the newest frame, which must be in the table; None: the empty stack."""
     _frames: tuple[Frame, ...] | None = None
+    _retractions: Mapping[int, Retraction] | None = None
 
     def __len__(self) -> int:
         """How many frames; O(1)."""
@@ -103,6 +105,15 @@ class Stack(Sequence[Frame], msgspec.Struct, eq=False, gc=False, metaclass=_Sequ
             found.reverse()
             self._frames = tuple(found)
         return self._frames
+
+    def contaminated(self) -> Contamination:
+        """What of it came after an assumption that was retracted in this session before the stack was taken; O(n).
+
+        The frame that stated it, and all above; and the newest frame below, to go back to.
+        """
+        from .retracting import contamination
+
+        return contamination(self.frames(), self._retractions or {})
 
     def turns(self) -> tuple[Turn, ...]:
         """All messages of all frames, oldest first."""

@@ -132,7 +132,7 @@ class State:
 
     def stack(self, on: str | None = None) -> Stack:
         """The stack of branch `on`; None: the session's own. Raises `BranchUnknown`."""
-        return Stack(self.table, self.head_of(on))
+        return Stack(self.table, self.head_of(on), None, self.retractions)
 
     def pending_calls(self, on: str | None = None) -> list[PendingCall]:
         """The open calls on the stack of branch `on` (None: the session's own), oldest first; O(calls)."""

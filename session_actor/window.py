@@ -6,7 +6,7 @@ is loaded, is in no record, and may be thrown away at any time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .budget.costs import cost_of_instructions
 from .ledger.view import View, stale_below
@@ -14,6 +14,8 @@ from .marks import in_force
 from .overlays import changes_on, pinned_below
 from .paths import on_path, path_runs
 from .rendered import NO_PIECES, Rendered
+from .requests.own import owned
+from .requests.tools import check_names
 from .runs import contains
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from .asking import Ask
     from .budget.costs import Fixed
+    from .compaction.source import Part as FrameFactsPart
     from .frames import Frame, Instructions
     from .ledger.entries import Target
     from .marks import Mark
@@ -37,16 +40,19 @@ _VIEWS_KEPT: Final = 3
 class Window:
     """What was rendered of a session, and how full it was said to be."""
 
-    __slots__ = ("_fixed", "_views", "pressures", "warm")
+    __slots__ = ("_assembled", "_fixed", "_views", "known", "pressures", "warm")
 
     def __init__(self) -> None:
         """Nothing yet."""
         self._views: list[Rendered] = []
+        self._assembled: tuple[Instructions | None, tuple[str, str, int, list[str]], dict[str, Any]] | None = None
         self._fixed: tuple[Instructions | None, Target, ModelProfile, Fixed] | None = None
         self.pressures: dict[tuple[str | None, str], str] = {}
         """The pressure that was last told, by branch and model."""
         self.warm: set[tuple[int, int]] = set()
         """Runs of frames that are known to be in memory."""
+        self.known: dict[int, FrameFactsPart] = {}
+        """What is known of frames that a plan was made of, by their ids."""
 
     def fixed(self, ask: Ask, target: Target) -> Fixed:
         """What the instructions of a request cost; counted once for as long as they are in force."""
@@ -55,6 +61,22 @@ class Window:
             found = cost_of_instructions(ask.instructions, target, ask.profile)
             known = self._fixed = (ask.instructions, target, ask.profile, found)
         return known[3]
+
+    def assembled(self, ask: Ask, output: int, tools_used: list[str]) -> dict[str, Any]:
+        """A request without its messages and without `extra`, the caller's own; rendered once for as long as it is so.
+
+        Raises `InvalidArgument` for a tool whose name the dialect refuses.
+        """
+        known, asked = self._assembled, (ask.dialect, ask.model, output, tools_used)
+        if known is None or known[0] is not ask.instructions or known[1] != asked:
+            check_names(ask.instructions, ask.dialect)
+            made = ask.renderer.assemble(ask.model, ask.instructions, [], output, tools_used)
+            known = self._assembled = (ask.instructions, asked, made)
+        return owned(known[2])
+
+    def has_rendered(self, target: Target, view: View, frame_id: int) -> bool:
+        """Whether a view was rendered up to this frame of a path, or further."""
+        return any(made.view == view and made.target == target and made.head >= frame_id for made in self._views)
 
     def rendered(self, ask: Ask, target: Target, view: View, table: Table) -> Rendered:
         """The view at the head that is asked for. Costs what is new since it was last asked for, if that is below."""

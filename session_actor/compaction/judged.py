@@ -21,6 +21,11 @@ class Judged:
         self._stop_reason = stop_reason
         self._verdict = plan.evaluate(text, stop_reason)
 
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the reasons."""
+        return self._verdict.codes
+
     def verdict_on(self, plan: Plan, text: str, stop_reason: str | None) -> Verdict | None:
         """The verdict, if it is on these; else None."""
         same = plan is self._plan and text == self._text and stop_reason == self._stop_reason

@@ -1,0 +1,261 @@
+"""Compactions that a service makes by itself: in the background from yellow on, and before a request that is at red.
+
+A summariser that hangs, raises or answers nonsense costs time, and nothing else: at red a summary that needs no model
+takes the place of its own, and where that has nothing to gain, too, the request is trimmed as ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from weakref import WeakKeyDictionary
+
+import anyio
+
+from session_actor.supervisors import ChildSpec, DynamicSupervisor, SupervisorError
+
+from . import telemetry
+from .asking import ask
+from .budget.report import RED, YELLOW
+from .compacting import EVENT
+from .errors import SessionActorError
+from .fitting import unfitted
+from .handle import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .cell import Cell
+    from .commands import BuildRequest
+    from .compaction.plan import Plan
+    from .requests.request import Request
+    from .state import State
+    from .summaries import Summaries, Summarizer
+
+ROUNDS: Final = 2
+"""At most so many rounds without a new user turn or without gain."""
+
+_STOP_S: Final = 0.5
+"""How long a round may take to end when the service closes."""
+
+Result: TypeAlias = Literal["compacted", "nothing", "failed"]
+
+_inside: ContextVar[bool] = ContextVar("session_actor_summarizing", default=False)
+"""Whether this code runs inside a round: what the summariser asks of sessions itself does not wait for rounds."""
+
+
+class _Tries:
+    """The rounds of one branch."""
+
+    __slots__ = ("count", "exchange", "gained")
+
+    def __init__(self, exchange: int | None) -> None:
+        self.exchange = exchange
+        self.count = 0
+        self.gained = False
+
+
+class _Round:
+    """One round at work, with a task of its own."""
+
+    __slots__ = ("branch", "done")
+
+    def __init__(self, branch: str | None, done: asyncio.Future[Result]) -> None:
+        self.branch = branch
+        self.done = done
+
+
+class Automatic:
+    """The compactions that one service makes by itself; at most one at a time in each session."""
+
+    def __init__(self, summaries: Summaries, summarizer: Summarizer) -> None:
+        """`supervisor` takes its place in the service's tree."""
+        self._summarizer = summarizer
+        self._timeout_s = summaries.timeout_s
+        self._rounds: dict[Cell, _Round] = {}
+        self._tries: WeakKeyDictionary[Cell, dict[str | None, _Tries]] = WeakKeyDictionary()
+        self._started = 0
+        self.supervisor = DynamicSupervisor(name="compactions")
+
+    # --- when ---
+
+    async def before(self, cell: Cell, command: BuildRequest) -> None:
+        """Make room before a request that would be at red. Raises nothing but cancellation."""
+        if _inside.get():
+            return
+        end_s = monotonic() + self._timeout_s
+        while self._is_red(cell.state, command):
+            running = self._rounds.get(cell)
+            if running is None:
+                running = self._begin(cell, cell.state, command.on)
+            if running is None:
+                break
+            await asyncio.wait({running.done}, timeout=max(0.0, end_s - monotonic()))
+            if not running.done.done():
+                self._give_up(cell, running)
+                break
+            if running.branch == command.on:
+                if running.done.result() != "failed":
+                    return
+                break
+        else:
+            return
+        await self._extract(cell, command.on)
+
+    def after(self, cell: Cell, request: Request) -> None:
+        """Begin a round in the background when a request that was given out is at yellow."""
+        state = cell.state
+        event = None if state is None else state.requests.get(request.seq)
+        if _inside.get() or state is None or event is None:
+            return
+        if event.quote.tokens >= YELLOW * event.allowance:
+            if cell not in self._rounds:
+                self._begin(cell, state, event.on)
+            return
+        tries = self._tries.get(cell, {}).get(event.on)
+        if tries is not None and tries.gained:
+            tries.count, tries.gained = 0, False
+
+    def _is_red(self, state: State | None, command: BuildRequest) -> bool:
+        try:
+            head = None if state is None else state.head_of(command.on)
+            top = None if state is None or head is None else state.table.get(head)
+            if state is None or top is None:
+                return False
+            asked = ask(
+                state,
+                top,
+                command.dialect,
+                command.model,
+                command.max_output_tokens,
+                command.extra,
+                command.ephemeral,
+            )
+            fit = unfitted(state, asked)
+        except SessionActorError:  # the command will say the same
+            return False
+        return fit.quote.upper >= RED * fit.allowance
+
+    def _begin(self, cell: Cell, state: State | None, branch: str | None) -> _Round | None:
+        """Begin a round in a task; None: there were enough, or the service is closing."""
+        if state is None or not self._may(cell, state, branch):
+            return None
+        self._started += 1
+        round_ = _Round(branch, asyncio.get_running_loop().create_future())
+        spec = ChildSpec(
+            (cell.id, self._started),
+            task=partial(self._run, cell, round_),
+            restart="temporary",
+            shutdown_s=_STOP_S,
+        )
+        try:
+            self.supervisor.spawn(spec)
+        except SupervisorError:
+            return None
+        self._rounds[cell] = round_
+        cell.busy += 1
+        return round_
+
+    def _may(self, cell: Cell, state: State, branch: str | None) -> bool:
+        """Whether another round may begin, and if so count it."""
+        head = state.head_of(branch)
+        top = None if head is None else state.table.slot(head)
+        exchange = None if top is None else top.exchange
+        branches = self._tries.setdefault(cell, {})
+        tries = branches.get(branch)
+        if tries is None or tries.exchange != exchange:
+            tries = branches[branch] = _Tries(exchange)
+        if tries.count >= ROUNDS:
+            return False
+        tries.count += 1
+        return True
+
+    def _give_up(self, cell: Cell, round_: _Round) -> None:
+        """Wait no longer: its task ends itself, or is killed when the service closes."""
+        if self._rounds.get(cell) is round_:
+            del self._rounds[cell]
+            cell.busy -= 1
+
+    # --- a round ---
+
+    async def _run(self, cell: Cell, round_: _Round) -> None:
+        _inside.set(True)
+        result: Result = "failed"
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                result = await self._round(cell, round_)
+        except TimeoutError:
+            _tell(cell, ("summarizer_late",))
+        except Exception as error:  # noqa: BLE001 - the embedder's code may raise anything, and nobody waits for this task
+            _tell(cell, ("failed", type(error).__name__))
+        finally:
+            self._give_up(cell, round_)
+            if not round_.done.done():
+                round_.done.set_result(result)
+
+    async def _round(self, cell: Cell, round_: _Round) -> Result:
+        session = Session(cell, round_.branch)
+        plan = await session.prepare_compaction(timeout_s=None)
+        if plan is None:
+            return "nothing"
+        text = await self._written(cell, plan)
+        if text is None or self._rounds.get(cell) is not round_:  # it may have come when nobody waited any more
+            return "failed"
+        await session.commit_compaction(plan, text)
+        self._gained(cell, round_.branch)
+        return "compacted"
+
+    def _gained(self, cell: Cell, branch: str | None) -> None:
+        tries = self._tries.get(cell, {}).get(branch)
+        if tries is not None:
+            tries.gained = True
+
+    async def _written(self, cell: Cell, plan: Plan) -> str | None:
+        """A summary by the embedder's model that the gate takes; None: there is none.
+
+        It is asked for once more, with the reasons, when the gate refused the first.
+        """
+        parts = [await self._ask(cell, plan, prompt) for prompt in plan.prompts]
+        several = len(parts) > 1
+        if not parts or (several and not all(parts)):
+            return None
+        text = await self._ask(cell, plan, plan.merge_prompt(parts)) if several else parts[0]
+        verdict = await anyio.to_thread.run_sync(plan.evaluate, text)
+        if verdict.ok:
+            return text
+        _tell(cell, verdict.codes)
+        text = await self._ask(cell, plan, plan.retry_prompt(verdict, parts if several else ()))
+        verdict = await anyio.to_thread.run_sync(plan.evaluate, text)
+        if verdict.ok:
+            return text
+        _tell(cell, verdict.codes)
+        return None
+
+    async def _ask(self, cell: Cell, plan: Plan, prompt: str) -> str:
+        """What the model answers; `""` when the summariser raised, or gave no text."""
+        try:
+            answer: object = await self._summarizer(prompt, max_tokens=plan.max_tokens, session_id=cell.id)
+        except Exception as error:  # noqa: BLE001 - the embedder's code may raise anything
+            _tell(cell, ("summarizer_failed", type(error).__name__))
+            return ""
+        return answer if type(answer) is str else ""
+
+    async def _extract(self, cell: Cell, branch: str | None) -> None:
+        """A summary that needs no model; where there is nothing to gain, or it cannot be, the request is trimmed."""
+        session = Session(cell, branch)
+        try:
+            plan = await session.prepare_compaction()
+            if plan is not None:
+                await session.commit_compaction(plan, await anyio.to_thread.run_sync(plan.extractive))
+                self._gained(cell, branch)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the request comes
+            _tell(cell, ("extract_failed", type(error).__name__))
+
+
+def _tell(cell: Cell, codes: Sequence[str]) -> None:
+    if telemetry.attached:
+        metadata = {"session": cell.id, "codes": tuple(codes), "automatic": True}
+        telemetry.emit((*EVENT, "rejected"), {}, metadata)

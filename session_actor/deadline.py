@@ -1,0 +1,32 @@
+"""How long something may still take, where several steps share one deadline."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from math import inf
+from typing import TYPE_CHECKING
+
+import anyio
+
+from .errors import CallTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+def seconds_left(deadline_s: float) -> float | None:
+    """The seconds until then; None: no limit."""
+    return None if deadline_s == inf else max(0.0, deadline_s - time.monotonic())
+
+
+@contextmanager
+def reading_until(source: str, timeout_s: float | None, deadline_s: float) -> Generator[None]:
+    """Read the frames of a session that is forked until then. Raises CallTimeout."""
+    try:
+        with anyio.fail_after(seconds_left(deadline_s)):
+            yield
+    except TimeoutError:
+        raise CallTimeout(
+            f"session {source!r} was not read within {timeout_s} s: nothing was copied; give it more time"
+        ) from None

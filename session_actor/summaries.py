@@ -1,0 +1,61 @@
+"""How a service has summaries written: the options of `SessionService.open` that are about them, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from .errors import InvalidArgument
+from .options import check_seconds
+from .plain import is_a, items_of, plain_str
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TIMEOUT_S: Final = 120.0
+
+
+class Summarizer(Protocol):
+    """Asks a model for a summary; the embedder's."""
+
+    async def __call__(self, prompt: str, *, max_tokens: int, session_id: str) -> str:
+        """Return what the model answers to `prompt`.
+
+        Args:
+            prompt: one user message.
+            max_tokens: how long the answer may be.
+            session_id: whose conversation it is, for the embedder's own accounts.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summaries:
+    """See `SessionService.open`. Making one raises InvalidArgument for a value that can never be right."""
+
+    summarizer: Summarizer | None = None
+    timeout_s: float = TIMEOUT_S
+    window: int | None = None
+    rule_words: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check what callers without a type checker get wrong."""
+        if self.summarizer is not None and not callable(self.summarizer):
+            raise InvalidArgument("summarizer", "must be an async function of prompt, max_tokens and session_id")
+        check_seconds("compaction_timeout_s", self.timeout_s, zero=False)
+        if self.window is not None and (type(self.window) is not int or self.window < 1):
+            raise InvalidArgument("summarizer_window", "must be a whole number of tokens of at least 1, or None")
+
+
+def checked_words(words: object) -> tuple[str, ...]:
+    """Words that make a sentence a rule. Raises InvalidArgument."""
+    if is_a(words, str) or not is_a(words, (list, tuple)):
+        raise InvalidArgument("rule_words", "must be a list of words, such as ['niemals', 'nur']")
+    given = list(items_of(cast("Sequence[object]", words)))
+    if not all(is_a(word, str) and plain_str(word).strip() for word in given):
+        raise InvalidArgument("rule_words", "must be a list of words, none of them empty")
+    return tuple(plain_str(word) for word in given)
+
+
+NO_SUMMARIES: Final = Summaries()
+"""Nobody writes any but the embedder."""
