@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from .headings import is_nothing
 from .needs import safe
 from .texts import key
 from .verdict import Reason
@@ -31,7 +32,7 @@ def questions_wrong(layout: Layout, facts: Facts) -> Iterator[Reason]:
     asked = None if facts.open_question is None else key(safe(facts.open_question))
     if asked is not None and not _is_there(asked, body):
         yield Reason("question_missing")
-    points = [item.key for item in layout.items(section)]
+    points = [] if is_nothing(body) else [item.key for item in layout.items(section)]
     listed = sum(any(_is_same(question, point) for question in facts.answered) for point in points if point != asked)
     if listed:
         yield Reason("question_answered", count=listed)
@@ -46,11 +47,11 @@ def _is_there(asked: str, body: str) -> bool:
 
 def _is_same(question: str, point: str) -> bool:
     """Whether a point asks this, word for word or nearly so."""
-    plain = key(question)
-    if plain.casefold() in point.casefold():
-        return True
-    one, other = _words(plain), _words(point)
-    return len(one) >= _FEWEST and len(one & other) >= _SAME * max(len(one), len(other))
+    plain, said = key(question).casefold(), point.casefold()
+    one, other = _words(plain), _words(said)
+    if len(one) < _FEWEST:
+        return plain == said
+    return plain in said or len(one & other) >= _SAME * max(len(one), len(other))
 
 
 def _words(text: str) -> frozenset[str]:

@@ -23,7 +23,7 @@ from .verdict import CODES, Reason, Verdict
 from .wording import is_empty, is_normal, misworded, transcribed
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from .facts import Facts
     from .known import Known
@@ -148,7 +148,7 @@ class Gate:
     def _judged(self, said: _Summary, tokens: int, absent: frozenset[int | None]) -> Iterator[Reason]:
         """All that is wrong with a summary. `absent`: the rules that it lacked before it was sealed."""
         facts, own, names = self._facts, said.own, self._names.fresh()
-        yield from _headings_wrong(said.layout, facts)
+        yield from _headings_wrong(said.layout, facts, self._points)
         yield from _length_wrong(tokens, self._source, self._allowed)
         for needs, lacking in said.lacking:
             yield from (Reason(needs.code, what=need.what) for need in lacking)
@@ -228,7 +228,7 @@ def _unreadable(text: object, allowed: int) -> Reason | None:
     return None
 
 
-def _headings_wrong(layout: Layout, facts: Facts) -> Iterator[Reason]:
+def _headings_wrong(layout: Layout, facts: Facts, points: Mapping[str, frozenset[str]]) -> Iterator[Reason]:
     there = [section.name for section in layout.sections]
     for what, name in enumerate(NAMES):
         if name not in there and name != OPTIONAL:
@@ -238,9 +238,12 @@ def _headings_wrong(layout: Layout, facts: Facts) -> Iterator[Reason]:
     places = [NAMES.index(name) for name in dict.fromkeys(there)]
     if places != sorted(places):
         yield Reason("heading_order")
-    said = {"Goal": facts.goal is not None, "Progress": bool(facts.inputs or facts.decisions)}
+    goal = "" if facts.goal is None else safe(facts.goal)
+    said = {"Goal": bool(goal), "Progress": bool(facts.inputs or facts.decisions)}
     for section in layout.sections:
         body = layout.body(section)
+        if any(item.key in points[section.name] for item in layout.items(section)):
+            continue  # somebody's own words, whatever they are
         if is_empty(body.strip(" \t\n-*+>#`")) or (said.get(section.name, False) and is_nothing(body)):
             yield Reason("heading_empty", what=NAMES.index(section.name))
 

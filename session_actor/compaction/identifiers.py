@@ -63,7 +63,8 @@ _MEASURE: Final = re.compile(
     r"(?<![\w.,/:;#\[\x1b-])(?:([$€£])[ ]?)?(?:[0-9]{1,3}(?:,[0-9]{3})++|[0-9]{1,30})(?:\.[0-9]{1,30})?+"
     rf"(?:[ ]?({_UNITS})(?!\w))?+"
 )
-_SECRET_NEAR: Final = 3
+_SECRET_NEAR: Final = 4
+_SIGNS: Final = ":=>-.,"
 _MAY_BE_SECRET: Final = frozenset(("hash", "id", "url"))
 _WITH_NUMBERS: Final = frozenset(("path", "version"))
 
@@ -121,8 +122,9 @@ class _Near:
             self._words = words = _WORD.findall(self._text)
             self._places = dict(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
         place = self._places.get(word, 0)
-        before = self._words[max(0, place - _SECRET_NEAR) : place]
-        return names_secret(word.removesuffix(part)) or any(map(names_secret, before)) or has_secret(part)
+        before = (self._words[at] for at in range(place - 1, max(-1, place - _SECRET_NEAR), -1))
+        announced = next((word for word in before if word.strip(_SIGNS)), "")
+        return names_secret(word.removesuffix(part)) or names_secret(announced) or has_secret(part)
 
 
 def _parts(word: str) -> Iterable[str]:

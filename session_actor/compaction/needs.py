@@ -54,17 +54,18 @@ def needs_of(facts: Facts) -> tuple[Needs, ...]:
         _needs("Decisions", "decision_missing", map(safe, facts.decisions)),
         _needs("Assumptions", "assumption_missing", map(safe, facts.assumptions)),
         _needs("Retracted", "retraction_missing", map(safe, facts.retracted)),
-        Needs(
-            "Files",
-            "artifact_missing",
-            tuple(Need(artifact_line(fact), key(safe(fact)), what) for what, fact in enumerate(facts.artifacts)),
-        ),
+        _artifacts(facts),
         _needs("Identifiers", "identifier_missing", map(safe, facts.identifiers)),
     )
 
 
 def _needs(heading: str, code: str, texts: Iterable[str]) -> Needs:
     return Needs(heading, code, tuple(Need(text, key(text), what) for what, text in enumerate(texts) if text))
+
+
+def _artifacts(facts: Facts) -> Needs:
+    lines = [(artifact_line(fact), key(safe(fact)), what) for what, fact in enumerate(facts.artifacts)]
+    return Needs("Files", "artifact_missing", tuple(Need(*line) for line in lines if line[1]))
 
 
 def is_said(wanted: str, items: frozenset[str], joined: str) -> bool:

@@ -199,9 +199,9 @@ NO_SUMMARY = (
 )
 
 _GERMAN = (
-    "Der Dienst für die Rechnungen wird auf eine neue Warteschlange umgestellt, und die Einstellungen sind mit der Datei "
-    "beschrieben. Das ist auch bei den Arbeitern so, die nicht mehr auf die Liste warten, sondern von der Warteschlange "
-    "gerufen werden. Ich habe mich auf die Werte von oben verlassen, und es ist nicht alles fertig."
+    "Der Dienst für die Rechnungen wird auf eine neue Warteschlange umgestellt, und die Einstellungen sind mit der "
+    "Datei beschrieben. Das ist auch bei den Arbeitern so, die nicht mehr auf die Liste warten, sondern von der "
+    "Warteschlange gerufen werden. Ich habe mich auf die Werte von oben verlassen, und es ist nicht alles fertig."
 )
 _RUSSIAN = (
     "Сервис выставления счетов переезжает на новую очередь, настройки описаны в файле. Работники больше не опрашивают "
