@@ -59,12 +59,19 @@ class Ask(NamedTuple):
     ephemeral: tuple[Block, ...]
     learned: Learned
     """What is known of real lengths."""
+    room: Reserves
+    """How the window is divided; next: when the estimate was corrected by real counts."""
+    calibrated_room: Reserves
+    result_cap: int
+    """No tool result is shown at greater length [tokens]."""
 
     @classmethod
     def of_nothing(cls, profile: ModelProfile, model: str) -> Ask:
         """A request of an empty path, which nobody can send; its budget can be told."""
         dialect = profile.dialects[0]
-        return cls(dialect, dialect_of(dialect), model, profile, _NOBODY, None, NULL, (), NOTHING)
+        return cls(
+            dialect, dialect_of(dialect), model, profile, _NOBODY, None, NULL, (), NOTHING, *_room(profile, None)
+        )
 
     @property
     def instructions(self) -> Instructions | None:
@@ -73,7 +80,7 @@ class Ask(NamedTuple):
 
     def reserves(self, *, calibrated: bool = False) -> Reserves:
         """How the window is divided."""
-        return reserves(self.profile, self.wanted_output, calibrated=calibrated)
+        return self.calibrated_room if calibrated else self.room
 
     def allowance(self, *, calibrated: bool = False) -> int:
         """What the input may take [tokens]."""
@@ -97,7 +104,7 @@ class Ask(NamedTuple):
     def target(self, mark: Mark | None) -> Target:
         """Whom it is for. What varies from request to request has no part in it: equal targets share what is made."""
         profile = self.profile
-        cap = min(RESULT_CAP, max(1, reserves(profile).allowance // 4))
+        cap = self.result_cap
         if mark is not None and mark.result_cap is not None:
             cap = min(cap, mark.result_cap)
         return Target(self.dialect, self.model, profile.family, cap, profile.sees_images, profile.sees_documents)
@@ -124,19 +131,26 @@ def ask(  # noqa: PLR0917 - what a request can be asked for
         wanted = max(wanted, _LEAST_OUTPUT.get(name, 1))
     model = _model(model, top.in_force)
     merged = NULL if extra is None else _merged(extra)
-    asked = Ask(
+    profile = profile_of(model, state.models)
+    return Ask(
         name,
         dialect_of(name),
         model,
-        profile_of(model, state.models),
+        profile,
         top,
         wanted,
         merged,
         _ephemeral(ephemeral),
         state.learned,
+        *_room(profile, wanted),
     )
-    asked.reserves()  # it checks what output is wanted
-    return asked
+
+
+def _room(profile: ModelProfile, wanted: int | None) -> tuple[Reserves, Reserves, int]:
+    """How a window is divided, before and after calibration, and the longest result. Raises `InvalidArgument`."""
+    room = reserves(profile, wanted)
+    usual = room if wanted is None else reserves(profile)
+    return room, reserves(profile, wanted, calibrated=True), min(RESULT_CAP, max(1, usual.allowance // 4))
 
 
 def checked_dialect(dialect: object) -> Dialect:

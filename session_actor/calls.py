@@ -1,8 +1,9 @@
 """Tool calls: which are open on a stack, and which one a result is for.
 
 A call is open from its assistant turn until its result, or until the next turn that is not a tool's: then the model has
-gone on without it, and it is interrupted. A held call stays open over later turns. An interrupted call still takes its
-result. All of it follows from the path, so that pop, goto and fork bring back what was open there.
+gone on without it, and it is interrupted. A held call stays open over later turns. A call that its reply broke off in
+is never open. An interrupted call, and one like that, still takes its result. All of it follows from the path, so that
+pop, goto and fork bring back what was open there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .blocks import CallRef, ToolCall, ToolResult
+from .broken import is_cut, may_be_cut
 from .errors import CallAmbiguous, CallUnknown
 from .frames import OpenCall, PendingCall
 from .plain import shown
@@ -74,7 +76,10 @@ def open_after(
         if turn.role == "assistant":
             made = [block for block in turn.blocks if type(block) is ToolCall]
             if made:
-                open_calls += tuple([OpenCall(CallRef(frame_id, index + place)) for place in range(len(made))])
+                whole: Iterable[int] = range(len(made))
+                if may_be_cut(turn.stop_reason):
+                    whole = [place for place in whole if not is_cut(made[place], turn.stop_reason)]
+                open_calls += tuple([OpenCall(CallRef(frame_id, index + place)) for place in whole])
                 index += len(made)
     for hold in holds:
         others = tuple(call for call in open_calls if call.ref != hold.ref)

@@ -30,6 +30,7 @@ from .blocks import (
     Thinking,
     ToolCall,
     ToolResult,
+    thawed,
 )
 from .errors import InvalidArgument, ValueNotStorable
 from .frames import Tool, Turn, Usage
@@ -239,6 +240,22 @@ def tools(value: object) -> tuple[Tool, ...]:
     return kept
 
 
+def tool_name(value: object) -> str:
+    """The name of a tool. What form it must have is a matter of the dialect, which is not known here."""
+    kept = text(value)
+    if not kept:
+        raise _Bad("must not be empty")
+    return kept
+
+
+def schema(value: object) -> msgspec.Raw:
+    """The JSON schema of a tool's arguments; None: none."""
+    kept = free(value)
+    if kept is not NULL and not isinstance(thawed(kept), dict):
+        raise _Bad(f"must be a JSON schema as a dict, or None, got {type(value).__name__}")
+    return kept
+
+
 def usage(value: object) -> Usage:
     """What a provider charged."""
     return struct(value, Usage)
@@ -324,7 +341,7 @@ _FIELDS: Final[dict[type[msgspec.Struct], dict[str, Rule[object]]]] = {
         "raw": free,
         "anchor_tokens": maybe(count),
     },
-    Tool: {"name": text, "description": text, "schema": free},
+    Tool: {"name": tool_name, "description": text, "schema": schema},
     Turn: {
         "role": role,
         "blocks": blocks,

@@ -16,7 +16,8 @@ from .plain import shown
 from .requests.canonical import chained, sealed
 from .requests.own import owned
 from .requests.request import Request
-from .weight import SMALL, weigh
+from .weight import SMALL, weight_of_request
+from .window import window_of
 from .window_errors import NothingToSend, RequestForgotten
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def build_request(state: State, command: BuildRequest, head: int | None) -> Deci
         RENDERER,
         command.on,
     )
-    return event, weigh(event), request
+    return event, weight_of_request(event), request
 
 
 def request_again(state: State, command: BuildRequest, key: str, seq: int) -> Request:
@@ -108,7 +109,7 @@ def _assembled(state: State, asked: Ask, fit: Fit, seq: int) -> tuple[Request, s
     end = rendered.piece(fit.end)
     last = end.messages if fit.sent is fit.end else rendered.messages(fit.sent)
     output = asked.output(calibrated=fit.quote.anchored)
-    made = renderer.assemble(model, asked.instructions, [], output, rendered.tools(end))
+    made = window_of(state).assembled(asked, output, rendered.tools(end))
     renderer.merge(made, asked.extra_value)
     digest = sealed(chained(rendered.done.chain, end.messages), made)
     made[renderer.MESSAGES] += owned(rendered.done.messages + last)

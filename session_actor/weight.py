@@ -14,11 +14,14 @@ from .blocks import Text
 from .errors import RecordTooLarge
 
 if TYPE_CHECKING:
-    from .events import AnyEvent, Pushed
+    from .events import AnyEvent, Pushed, Requested
     from .frames import Turn
 
 SMALL: Final = 256
 """The weight of a record without content: names are short."""
+
+_REQUEST: Final = 1_024
+"""That of a request given out: numbers and a few short names, beside the model's, its mark and what was merged in."""
 
 _LIMIT_BYTES: Final = MAX_RECORD_BYTES - 8_192
 """Leaves room for a key."""
@@ -56,6 +59,16 @@ def _turn_weight(turn: Turn) -> int:
 def weigh(event: AnyEvent) -> int:
     """The size of a record of any kind in rough bytes. Raises `RecordTooLarge` when one record cannot hold it."""
     weight = SMALL + _size(event)
+    if weight > SURELY_FITS:
+        check_size(event)
+    return weight
+
+
+def weight_of_request(event: Requested) -> int:
+    """As `weigh`, without looking at every number."""
+    weight = _REQUEST + len(event.quote.key.model) + len(bytes(event.extra)) * 4 // 3
+    if event.made is not None:
+        weight += _size(event.made)
     if weight > SURELY_FITS:
         check_size(event)
     return weight

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from session_actor.blocks import CallRef, Document, Image, Native, Text, Thinking, ToolCall
+from session_actor.broken import broke_off
 from session_actor.requests.texts import clean
 
 from . import notes as words
@@ -22,24 +23,6 @@ if TYPE_CHECKING:
     from .entries import Target
     from .notes import Notes
     from .wire import WireIds
-
-_BROKE_OFF: Final = frozenset(
-    {
-        "aborted",
-        "cancelled",
-        "canceled",
-        "error",
-        "failed",
-        "incomplete",
-        "interrupted",
-        "length",
-        "malformed_function_call",
-        "max_output_tokens",
-        "max_tokens",
-        "model_context_window_exceeded",
-    }
-)
-"""Stop reasons, in lower case, after which a call may be a part of one."""
 
 _DATED: Final = re.compile(r"(?:[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$")
 
@@ -104,11 +87,6 @@ def _undated(model: str) -> str:
     return _DATED.sub("", model.removeprefix("models/"))
 
 
-def broke_off(turn: Turn) -> bool:
-    """Whether the reply may have ended in the middle of a call."""
-    return turn.stop_reason is not None and turn.stop_reason.lower() in _BROKE_OFF
-
-
 class _Reader:
     """Reads the blocks of one turn, in their order."""
 
@@ -148,7 +126,7 @@ class _Reader:
     def _call(self, call: ToolCall) -> Piece | None:
         ref = CallRef(self.frame, self.index)
         self.index += 1
-        cut = broke_off(self.turn)
+        cut = broke_off(self.turn.stop_reason)
         written = "{}" if not call.arguments.strip() and not cut else call.arguments
         arguments = object_text(written)
         if arguments is None:
@@ -162,7 +140,7 @@ class _Reader:
     def _thinking(self, block: Thinking) -> Piece | None:
         """Anthropic and Gemini want it signed; what speaks Chat Completions does not sign, Responses has natives."""
         target = self.target
-        signed = bool(block.signature) or (target.dialect == "openai_chat" and not broke_off(self.turn))
+        signed = bool(block.signature) or (target.dialect == "openai_chat" and not broke_off(self.turn.stop_reason))
         is_own = self.turn.dialect == target.dialect != "openai_responses"
         if is_own and signed and self._may_think(self.turn.model) and is_clean(block.text, block.signature):
             return Piece(block, self.frame, reasoning=True)

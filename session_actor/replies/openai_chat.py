@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from session_actor import content
 from session_actor.blocks import Text, Thinking, ToolCall
+from session_actor.broken import may_be_cut
 from session_actor.content import checked
 from session_actor.errors import InvalidArgument
 from session_actor.frames import Turn, Usage
 from session_actor.plain import is_a
+
+from .custom import custom_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,15 +31,18 @@ def read(reply: Fields) -> Turn:
     if message is None:
         raise InvalidArgument(choices[0].at("message"), "is missing: a chunk of a stream is no reply")
     usage, stop_reason = _usage(reply.one("usage")), choices[0].word("finish_reason")
-    return Turn("assistant", tuple(_blocks(message)), usage, reply.word("model"), "openai_chat", stop_reason)
+    cut = may_be_cut(stop_reason)
+    return Turn("assistant", tuple(_blocks(message, cut=cut)), usage, reply.word("model"), "openai_chat", stop_reason)
 
 
-def _blocks(message: Fields) -> Iterator[Block]:
+def _blocks(message: Fields, *, cut: bool) -> Iterator[Block]:
     thought = message.word("reasoning_content") or message.word("reasoning")  # of other servers than OpenAI's
     if thought:
         yield Thinking(thought)
     yield from map(Text, filter(None, (*_said(message), message.word("refusal"))))
-    yield from map(_call, message.many("tool_calls"))
+    calls = message.many("tool_calls")
+    for place, call in enumerate(calls):
+        yield _call(call, is_cut=cut and place == len(calls) - 1)
     old = message.one("function_call")
     if old is not None:
         yield ToolCall("", old.text("name"), _arguments(old, "arguments"))
@@ -51,11 +57,10 @@ def _said(message: Fields) -> Iterator[str | None]:
     yield message.part("audio").word("transcript")
 
 
-def _call(call: Fields) -> ToolCall:
-    """A call; what a custom tool is given is no JSON, and kept as it is."""
+def _call(call: Fields, *, is_cut: bool) -> ToolCall:
     custom = call.one("custom")
     if custom is not None:
-        return ToolCall(call.word("id") or "", custom.text("name"), custom.text("input"))
+        return custom_call(call.word("id") or "", custom.text("name"), custom.text("input"), is_cut=is_cut)
     function = call.one("function")
     if function is None:
         raise InvalidArgument(call.at("function"), "is missing")

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from session_actor.blocks import Native, Text, ToolCall
+from session_actor.broken import may_be_cut
 from session_actor.errors import InvalidArgument
 from session_actor.frames import Turn, Usage
+
+from .custom import custom_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +24,10 @@ _UNFINISHED: Final = ("in_progress", "queued")
 def read(reply: Fields) -> Turn:
     """The turn of a `Response`."""
     model = reply.word("model")
-    blocks = tuple(block for item in reply.many("output") for block in _blocks(item, model))
-    return Turn("assistant", blocks, _usage(reply.one("usage")), model, "openai_responses", _stop_reason(reply))
+    items, stop_reason = reply.many("output"), _stop_reason(reply)
+    last = len(items) - 1 if may_be_cut(stop_reason) else -1
+    blocks = tuple(block for place, item in enumerate(items) for block in _blocks(item, model, is_cut=place == last))
+    return Turn("assistant", blocks, _usage(reply.one("usage")), model, "openai_responses", stop_reason)
 
 
 def _stop_reason(reply: Fields) -> str | None:
@@ -33,14 +38,14 @@ def _stop_reason(reply: Fields) -> str | None:
     return None if status in _UNFINISHED else status
 
 
-def _blocks(item: Fields, model: str | None) -> Iterator[Block]:
+def _blocks(item: Fields, model: str | None, *, is_cut: bool) -> Iterator[Block]:
     kind = item.text("type")
     if kind == "message":
         yield from map(Text, filter(None, map(_said, item.many("content"))))
     elif kind == "function_call":
         yield ToolCall(item.text("call_id"), item.text("name"), item.word("arguments") or "")
-    elif kind == "custom_tool_call":  # what it is given is no JSON, and kept as it is
-        yield ToolCall(item.text("call_id"), item.text("name"), item.word("input") or "")
+    elif kind == "custom_tool_call":
+        yield custom_call(item.text("call_id"), item.text("name"), item.word("input") or "", is_cut=is_cut)
     else:
         yield Native("openai_responses", model, item.verbatim())
 

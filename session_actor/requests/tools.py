@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from session_actor.errors import InvalidArgument
+from session_actor.plain import shown
 
 from .texts import clean, free_object, wire_name
 
@@ -10,6 +14,27 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from session_actor.frames import Instructions, Tool
+
+
+_NAMES: Final = {
+    "anthropic": re.compile(r"[a-zA-Z0-9_-]{1,128}"),
+    "gemini": re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"),
+    "openai_chat": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    "openai_responses": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+}
+"""The names of tools that each dialect takes (the API references: tools, function declarations)."""
+
+
+def check_names(instructions: Instructions | None, dialect: str) -> None:
+    """Raise `InvalidArgument` for a tool whose name the dialect refuses: it comes back in calls, so it must stay."""
+    form = _NAMES[dialect]
+    for place, tool in enumerate(tools_of(instructions)):
+        if not form.fullmatch(tool.name):
+            raise InvalidArgument(
+                f"tools[{place}].name",
+                f"is {shown(tool.name)}: {dialect} takes only what matches {form.pattern}; configure(tools=[…]) with "
+                "another name",
+            )
 
 
 def tools_of(instructions: Instructions | None) -> tuple[Tool, ...]:

@@ -265,7 +265,8 @@ def test_a_result_holds_only_what_a_tool_can_show(live, block):
 def test_arguments_are_kept_as_the_model_wrote_them():
     live = Live()
     written = ['{"a":  1.0, "b": "\\u00e9"}', '{"a": 1', "", "\ud800", '{"a":1}']
-    live.do(AddAssistant("", [ToolCall(str(place), "t", text) for place, text in enumerate(written)]))
+    calls = [ToolCall(str(place), "t", text) for place, text in enumerate(written)]
+    live.do(AddAssistant("", calls, stop_reason="tool_use"))
 
     assert [call.arguments for call in live.replayed().pending_calls()] == written
 
@@ -302,3 +303,47 @@ def test_adding_a_result_walks_only_to_where_its_call_is():
     live.state.table.frames = list(live.state.table.frames)
 
     assert min(read) >= 51
+
+
+@pytest.mark.parametrize(
+    ("stop_reason", "arguments", "is_open"),
+    [
+        ("tool_use", '{"a": 1', True),
+        ("tool_use", "", True),
+        (None, '{"a": {"b": 1}', False),
+        (None, "no JSON", False),
+        (None, "", True),
+        (None, " ", True),
+        (None, "[1]", True),
+        (None, '{"a": 1}', True),
+        ("max_tokens", "", False),
+        ("length", "[1]", False),
+        ("MAX_TOKENS", '{"a": 1', False),
+        ("aborted", '{"a": 1}', True),
+        ("incomplete", "{}", True),
+        ("error", "[" * 100_000, False),
+        (None, "[" * 100_000 + "]" * 100_000, True),
+    ],
+)
+def test_a_call_that_its_reply_broke_off_in_is_not_open(stop_reason, arguments, is_open):
+    live = Live()
+    live.do(AddUser("do it"))
+    live.do(AddAssistant("", [ToolCall("a", "t", arguments), ToolCall("b", "t")], stop_reason=stop_reason))
+
+    assert pending(live) == (["a", "b"] if is_open else ["b"])
+    assert live.replayed().pending_calls() == live.state.pending_calls()
+    assert [call.ref.index for call in live.state.pending_calls()] == ([0, 1] if is_open else [1])
+
+
+def test_a_call_that_its_reply_broke_off_in_still_takes_a_result_once():
+    live = Live()
+    live.do(AddAssistant("", [ToolCall("a", "t", '{"a": 1')], stop_reason="max_tokens"))
+    assert pending(live) == []
+    frame = live.do(AddToolResult("a", "cut off", is_error=True))
+
+    assert frame.given_turns[0].blocks[0].ref == CallRef(1, 0)
+    assert live.do(AddToolResult(CallRef(1, 0), "cut off", is_error=True)) == frame
+    live.refuses(CallAlreadyAnswered, AddToolResult("a", "another"))
+    assert pending(live) == []
+    live.do(Pop())
+    assert pending(live) == []

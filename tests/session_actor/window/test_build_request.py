@@ -9,6 +9,7 @@ from session_actor import (
     InvalidArgument,
     KeyConflict,
     NothingToSend,
+    RecordTooLarge,
     RequestForgotten,
     ToolCall,
     ValueNotStorable,
@@ -26,7 +27,9 @@ from session_actor.commands import (
     HoldCall,
     Pop,
 )
+from session_actor.decide import decide
 from session_actor.frames import Tool
+from session_actor.persistence import encode_record_data
 
 from .asked import MODELS, TOOLS, Asked, messages_of, output_of, same, shown
 
@@ -268,6 +271,27 @@ def test_a_message_that_is_too_large_is_named(live, dialect):
     assert live.refuses(ContextOverflow, BuildRequest(dialect)).part == "messages"
     live.do(Pop())
     assert "Hello" in shown(live.ask(dialect))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"model": "m" * 5_000},
+        {"extra": {"metadata": {"x": "\0" * 5_000}}},
+        {"extra": {"metadata": {f"key {number}": [number, "é"] for number in range(500)}}},
+    ],
+)
+def test_the_weight_of_a_request_is_near_what_its_record_takes(live, options):
+    live.do(AddUser("Hello"))
+    event, weight, _ = decide(live.state, BuildRequest("openai_chat", **options))
+    size = len(encode_record_data(event))
+    assert size / 8 < weight < 4 * size + 2_048
+
+
+def test_a_request_that_no_record_can_hold_is_refused(live):
+    live.do(AddUser("Hello"))
+    live.refuses(RecordTooLarge, BuildRequest("openai_chat", extra={"metadata": {"x": "x" * 70_000_000}}))
 
 
 def test_an_image_costs_its_pixels_and_not_its_bytes(live):

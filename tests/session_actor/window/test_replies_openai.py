@@ -8,8 +8,10 @@ from openai.types.responses import Response
 from pydantic import BaseModel
 
 from session_actor import Native, Text, Thinking, ToolCall, turn_of
+from session_actor.commands import AddResponse, AddToolResult, AddUser
 from session_actor.errors import InvalidArgument
 
+from .asked import DIALECTS, Asked, shown
 from .reply_streams import Streams
 
 ARGUMENTS = '{"path":  "/ü"}'  # as the model wrote it, spaces and all
@@ -72,10 +74,24 @@ ITEMS = [
             {"type": "refusal", "refusal": "No."},
         ],
     },
-    {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": "ls", "arguments": ARGUMENTS, "status": "completed"},
-    {"id": "fc_2", "type": "function_call", "call_id": "call_2", "name": "ls", "arguments": "{}", "status": "completed"},
+    {
+        "id": "fc_1",
+        "type": "function_call",
+        "call_id": "call_1",
+        "name": "ls",
+        "arguments": ARGUMENTS,
+        "status": "completed",
+    },
+    {
+        "id": "fc_2",
+        "type": "function_call",
+        "call_id": "call_2",
+        "name": "ls",
+        "arguments": "{}",
+        "status": "completed",
+    },
     {"id": "ct_1", "type": "custom_tool_call", "call_id": "call_3", "name": "sql", "input": "SELECT 1"},
-]  # fmt: skip
+]
 RESPONSE = {
     "id": "resp_1",
     "object": "response",
@@ -116,7 +132,7 @@ def test_a_chat_completion_is_a_turn_with_its_calls_as_the_model_wrote_them(make
         Text("Two things"),
         ToolCall("call_1", "ls", ARGUMENTS),
         ToolCall("call_2", "ls", '{"pa'),
-        ToolCall("call_3", "sql", "SELECT 1"),
+        ToolCall("call_3", "sql", '{"input": "SELECT 1"}'),
     )
 
 
@@ -140,9 +156,12 @@ def test_what_came_from_the_cache_is_part_of_the_input_already(reply):
         ({"content": None, "audio": {"id": "a", "data": "eA==", "transcript": "spoken"}}, (Text("spoken"),)),
         ({"content": None, "function_call": {"name": "ls", "arguments": "{}"}}, (ToolCall("", "ls", "{}"),)),
         ({"tool_calls": [{"id": None, "function": {"name": "t", "arguments": None}}]}, (ToolCall("", "t", ""),)),
-        ({"tool_calls": [{"id": "a", "function": {"name": "t", "arguments": {"b": 1}}}]}, (ToolCall("a", "t", '{"b":1}'),)),
+        (
+            {"tool_calls": [{"id": "a", "function": {"name": "t", "arguments": {"b": 1}}}]},
+            (ToolCall("a", "t", '{"b":1}'),),
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_message_of_any_form_says_what_it_says(message, blocks):
     assert turn_of(said(**message)).blocks == blocks
 
@@ -169,11 +188,14 @@ class Answer(BaseModel):
 def chunks(*deltas, finish="tool_calls"):
     made = [
         {
-            "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-5.1",
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "gpt-5.1",
             "choices": [{"index": 0, "delta": delta, "finish_reason": None}],
         }
         for delta in deltas
-    ]  # fmt: skip
+    ]
     if finish:
         made.append({**made[0], "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     return made
@@ -231,7 +253,7 @@ def test_a_response_is_a_turn_with_its_items_verbatim(make):
         Text("No."),
         ToolCall("call_1", "ls", ARGUMENTS),
         ToolCall("call_2", "ls", "{}"),
-        ToolCall("call_3", "sql", "SELECT 1"),
+        ToolCall("call_3", "sql", '{"input": "SELECT 1"}'),
     ]
 
 
@@ -305,3 +327,38 @@ def test_what_is_wrong_is_named_by_its_place(where, reply):
         turn_of(reply)
 
     assert caught.value.what == where
+
+
+@pytest.mark.parametrize("make", [dict, lambda reply: ChatCompletion.construct(**reply)])
+@pytest.mark.parametrize(
+    ("finish", "arguments"),
+    [("tool_calls", '{"input": "SELECT \\"é\\n"}'), ("length", 'SELECT "é\n'), (None, 'SELECT "é\n')],
+)
+def test_the_input_of_a_custom_tool_of_chat_is_whole_unless_the_reply_broke_off_in_it(make, finish, arguments):
+    calls = [{"id": f"call_{n}", "type": "custom", "custom": {"name": "sql", "input": 'SELECT "é\n'}} for n in (1, 2)]
+    reply = said(content=None, tool_calls=calls)
+    reply["choices"][0]["finish_reason"] = finish
+    assert [call.arguments for call in turn_of(make(reply)).blocks] == ['{"input": "SELECT \\"é\\n"}', arguments]
+
+
+@pytest.mark.parametrize("make", [dict, Response.model_validate])
+@pytest.mark.parametrize(
+    ("status", "arguments"),
+    [("completed", '{"input": "SELECT 1"}'), ("incomplete", "SELECT 1"), ("queued", "SELECT 1")],
+)
+def test_the_input_of_a_custom_tool_of_responses_is_whole_unless_the_reply_broke_off_in_it(make, status, arguments):
+    item = {"id": "ct_1", "type": "custom_tool_call", "call_id": "c", "name": "sql", "input": "SELECT 1"}
+    turn = turn_of(make({**RESPONSE, "status": status, "output": [{**item, "call_id": "b"}, item]}))
+    assert [call.arguments for call in turn.blocks] == ['{"input": "SELECT 1"}', arguments]
+
+
+@pytest.mark.parametrize("reply", [CHAT, RESPONSE], ids=["chat", "responses"])
+def test_a_call_of_a_custom_tool_is_asked_for_and_shown_with_its_answer(reply):
+    live = Asked()
+    live.do(AddUser("How many?"))
+    live.do(AddResponse(turn_of(reply)))
+    live.do(AddToolResult("call_3", "one row"))
+    for dialect in DIALECTS:
+        request = shown(live.ask(dialect))
+        assert "SELECT 1" in request
+        assert "one row" in request
