@@ -1,0 +1,312 @@
+"""A service with a summariser compacts by itself; whatever that does, no session stops working."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from session_actor import ContextOverflow, MemoryStore, SessionService, telemetry, validate_request
+from session_actor.compaction.headings import HEADINGS
+from session_actor.errors import InvalidArgument
+from session_actor.summaries import Summaries, checked_words
+
+from .compacted import DIALECTS, MODELS, RULE, converse, go_on
+
+
+def good_summary() -> str:
+    bodies = {
+        "## Goal": "The user wants src/app/main.py fixed, and asked many questions about why things are so.",
+        "## Progress": "The file was fixed. The questions that followed were all answered, each with its reasons, one "
+        "after the other, and the user did not object to any of the answers that were given so far in this talk.",
+    }
+    return "\n".join(
+        f"{heading}\n{bodies.get(heading, 'None')}\n" for heading in HEADINGS if "Retracted" not in heading
+    )
+
+
+class Scripted:
+    """A summariser that answers as it is told, the last answer again and again."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.prompts: list[str] = []
+
+    async def __call__(self, prompt: str, *, max_tokens: int, session_id: str) -> str:
+        assert max_tokens > 0
+        assert session_id == "user-42"
+        self.prompts.append(prompt)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, BaseException):
+            raise answer
+        if callable(answer):
+            return await answer()
+        return answer
+
+
+async def hang() -> str:
+    await asyncio.Event().wait()
+    return ""
+
+
+async def swallow() -> str:
+    """Does not let itself be cancelled, for a while."""
+    for _ in range(20):
+        try:
+            await asyncio.sleep(0.05)
+        except asyncio.CancelledError:
+            continue
+    return good_summary()
+
+
+def opened(summarizer: Any, **options: Any) -> SessionService:
+    return SessionService.open(MemoryStore(), models=MODELS, summarizer=summarizer, **options)
+
+
+async def settled(session) -> None:
+    """Wait for what runs in the background."""
+    automatic = session._cell.automatic
+    while session._cell in automatic._rounds:
+        await asyncio.wait({automatic._rounds[session._cell].done}, timeout=10)
+
+
+async def to_yellow(session) -> Any:
+    """Ask until a request is at yellow."""
+    await converse(session, 10)
+    while (await session.budget()).pressure == "green":
+        await go_on(session, 1)
+    await session.add_user("And now?")
+    return await session.build_request("anthropic")
+
+
+async def to_red(session) -> None:
+    await converse(session, 16)
+    await session.add_user("And now?")
+
+
+async def test_from_yellow_it_compacts_in_the_background():
+    summarizer = Scripted(good_summary())
+    async with opened(summarizer) as service:
+        session = await service.session("user-42", create=True)
+        request = await to_yellow(session)
+        assert request.generation == 0
+        await settled(session)
+        after = await session.build_request("anthropic")
+        assert after.generation == 1
+        assert after.input_tokens < request.input_tokens
+        assert "did not object" in json.dumps(after)
+        assert RULE in json.dumps(after)
+        assert len(summarizer.prompts) == 1
+        assert RULE in summarizer.prompts[0]
+
+
+async def test_at_red_a_request_waits_for_the_summary():
+    summarizer = Scripted(good_summary())
+    async with opened(summarizer) as service:
+        session = await service.session("user-42", create=True)
+        await to_red(session)
+        for dialect in DIALECTS:
+            request = await session.build_request(dialect)
+            assert request.generation == 1
+            assert validate_request(dialect, request) == []
+        assert len(summarizer.prompts) == 1
+        assert "trimmed" not in {note.what for note in request.omitted}
+
+
+async def test_a_summary_that_is_refused_is_asked_for_once_more_with_the_reasons():
+    summarizer = Scripted("I cannot help with that.", good_summary())
+    async with opened(summarizer) as service:
+        session = await service.session("user-42", create=True)
+        await to_red(session)
+        request = await session.build_request("anthropic")
+        assert "did not object" in json.dumps(request)
+        first, second = summarizer.prompts
+        assert second.startswith(first[:100])
+        assert len(second) > len(first) - 2_000
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [("",), ("nonsense",), (RuntimeError("down"),), (7,), (None,), ("I cannot.", "I still cannot.")],
+    ids=["empty", "nonsense", "raises", "no text", "None", "fails twice"],
+)
+async def test_a_summariser_that_fails_gives_way_to_a_summary_without_a_model(answers):
+    summarizer = Scripted(*answers)
+    told = []
+    detach = telemetry.attach(("session_actor", "compaction"), lambda name, _, metadata: told.append((name, metadata)))
+    async with opened(summarizer) as service:
+        session = await service.session("user-42", create=True)
+        await to_red(session)
+        request = await session.build_request("anthropic")
+    detach()
+    assert request.generation == 1
+    assert RULE in json.dumps(request)
+    assert "trimmed" not in {note.what for note in request.omitted}
+    assert len(summarizer.prompts) == 2
+    assert "rejected" in {name[-1] for name, _ in told}
+    assert "down" not in repr(told)
+
+
+@pytest.mark.parametrize("answer", [hang, swallow])
+async def test_a_summariser_that_hangs_is_waited_for_no_longer_than_said(answer):
+    summarizer = Scripted(answer)
+    async with opened(summarizer, compaction_timeout_s=0.2) as service:
+        session = await service.session("user-42", create=True)
+        await to_red(session)
+        begun_s = perf_counter()
+        asking = asyncio.create_task(session.build_request("anthropic"))
+        await asyncio.sleep(0.05)
+        await asyncio.wait_for(session.push("meanwhile"), 0.1)
+        request = await asking
+        assert perf_counter() - begun_s < 5
+        assert request.generation == 1
+        assert "did not object" not in json.dumps(request)
+        before = session.durable_seq["async"]
+        await asyncio.sleep(1.1)
+        assert session.durable_seq["async"] == before, "a summary that came late changed something"
+
+
+async def test_closing_does_not_wait_for_a_summariser():
+    begun = asyncio.Event()
+
+    async def summarizer(prompt: str, *, max_tokens: int, session_id: str) -> str:
+        begun.set()
+        return await hang()
+
+    async with opened(summarizer) as service:
+        session = await service.session("user-42", create=True)
+        await to_yellow(session)
+        await asyncio.wait_for(begun.wait(), 10)
+        closing_s = perf_counter()
+    assert perf_counter() - closing_s < 3
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_session_that_is_deleted_meanwhile_is_gone():
+    summarizer = Scripted(hang)
+    async with opened(summarizer, compaction_timeout_s=0.3) as service:
+        session = await service.session("user-42", create=True)
+        await to_yellow(session)
+        await service.delete("user-42")
+        await asyncio.sleep(0.5)
+        again = await service.session("user-42", create=True)
+        assert await again.head() is None
+
+
+async def test_a_floor_over_the_limit_ends_after_two_tries():
+    summarizer = Scripted("nonsense")
+    async with opened(summarizer) as service:
+        session = await service.session("user-42", create=True)
+        await session.configure(system="rule " * 14_000, model="small")
+        await session.add_user("Hi")
+        for _ in range(4):
+            with pytest.raises(ContextOverflow, match="system"):
+                await session.build_request("anthropic")
+        assert summarizer.prompts == []
+
+
+async def test_two_rounds_without_gain_are_the_last_until_the_user_says_more():
+    summarizer = Scripted("nonsense")
+    async with opened(summarizer) as service:
+        session = await service.session("user-42", create=True)
+        await to_yellow(session)
+        for _ in range(4):
+            await settled(session)
+            await session.build_request("anthropic")
+        await settled(session)
+        assert len(summarizer.prompts) == 2 * 2
+        await session.add_assistant("So.")
+        await session.add_user("And then?")
+        await session.build_request("anthropic")
+        await settled(session)
+        assert len(summarizer.prompts) == 3 * 2
+
+
+async def test_many_requests_at_once_share_one_round():
+    summarizer = Scripted(good_summary())
+    async with opened(summarizer) as service:
+        session = await service.session("user-42", create=True)
+        await to_red(session)
+        found = await asyncio.gather(*(session.build_request("anthropic") for _ in range(10)))
+        assert {request.generation for request in found} == {1}
+        assert len(summarizer.prompts) == 1
+
+
+async def test_a_cancelled_request_leaves_the_round_at_work():
+    release = asyncio.Event()
+
+    async def summarizer(prompt: str, *, max_tokens: int, session_id: str) -> str:
+        await release.wait()
+        return good_summary()
+
+    async with opened(summarizer) as service:
+        session = await service.session("user-42", create=True)
+        await to_red(session)
+        asking = asyncio.create_task(session.build_request("anthropic"))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        release.set()
+        await settled(session)
+        assert (await session.build_request("anthropic")).generation == 1
+
+
+async def test_each_branch_is_compacted_for_itself():
+    summarizer = Scripted(good_summary())
+    async with opened(summarizer) as service:
+        session = await service.session("user-42", create=True)
+        await to_red(session)
+        idea = await session.branch_off("idea", 3)
+        await go_on(idea, 16)
+        await idea.add_user("And here?")
+        one, two = await asyncio.gather(session.build_request("anthropic"), idea.build_request("anthropic"))
+        assert {one.generation, two.generation} == {1, 2}
+
+
+async def test_a_summariser_may_use_sessions_itself():
+    found = []
+
+    async def summarizer(prompt: str, *, max_tokens: int, session_id: str) -> str:
+        found.append(await (await service.session(session_id)).build_request("anthropic"))
+        return good_summary()
+
+    async with opened(summarizer, compaction_timeout_s=5) as service:
+        session = await service.session("user-42", create=True)
+        await to_red(session)
+        begun_s = perf_counter()
+        assert (await session.build_request("anthropic")).generation == 1
+        assert perf_counter() - begun_s < 4
+        assert [request.generation for request in found] == [0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"summarizer": "x"},
+        {"compaction_timeout_s": 0},
+        {"compaction_timeout_s": None},
+        {"summarizer_window": 0},
+        {"summarizer_window": 1.5},
+        {"rule_words": "nur"},
+        {"rule_words": [""]},
+        {"rule_words": [7]},
+    ],
+    ids=str,
+)
+def test_options_that_can_never_be_right_are_refused(options):
+    with pytest.raises(InvalidArgument):
+        SessionService.open(MemoryStore(), **options)
+
+
+async def test_rules_in_other_languages_are_kept_by_the_words_that_are_given():
+    async with SessionService.open(MemoryStore(), models=MODELS, rule_words=["niemals"]) as service:
+        session = await service.session("user-42", create=True)
+        await session.configure(model="small")
+        await session.add_user("Bitte niemals nach main schieben.")
+        await go_on(session, 12)
+        plan = await session.prepare_compaction()
+        assert [fact.text for fact in plan.facts.constraints] == ["Bitte niemals nach main schieben."]
+    assert checked_words(("a",)) == ("a",)
+    assert Summaries().summarizer is None
