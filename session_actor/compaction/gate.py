@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
     from .facts import Facts
+    from .headings import Section
     from .known import Known
     from .needs import Need, Needs
     from .own import Own
@@ -240,12 +241,16 @@ def _headings_wrong(layout: Layout, facts: Facts, points: Mapping[str, frozenset
         yield Reason("heading_order")
     goal = "" if facts.goal is None else safe(facts.goal)
     said = {"Goal": bool(goal), "Progress": bool(facts.inputs or facts.decisions)}
-    for section in layout.sections:
-        body = layout.body(section)
-        if any(item.key in points[section.name] for item in layout.items(section)):
-            continue  # somebody's own words, whatever they are
-        if is_empty(body.strip(" \t\n-*+>#`")) or (said.get(section.name, False) and is_nothing(body)):
-            yield Reason("heading_empty", what=NAMES.index(section.name))
+    bare = {section.name for section in layout.sections if _is_bare(layout, section, points[section.name], said)}
+    yield from (Reason("heading_empty", what=what) for what, name in enumerate(NAMES) if name in bare)
+
+
+def _is_bare(layout: Layout, section: Section, points: frozenset[str], said: Mapping[str, bool]) -> bool:
+    """Whether a heading has no body, or says None although there is something. `points`: its facts."""
+    if any(item.key in points for item in layout.items(section)):
+        return False  # somebody's own words, whatever they are
+    body = layout.body(section)
+    return is_empty(body.strip(" \t\n-*+>#`")) or (said.get(section.name, False) and is_nothing(body))
 
 
 def _length_wrong(tokens: int, source: Source, allowed: int) -> Iterator[Reason]:

@@ -63,6 +63,9 @@ _MEASURE: Final = re.compile(
     r"(?<![\w.,/:;#\[\x1b-])(?:([$€£])[ ]?)?(?:[0-9]{1,3}(?:,[0-9]{3})++|[0-9]{1,30})(?:\.[0-9]{1,30})?+"
     rf"(?:[ ]?({_UNITS})(?!\w))?+"
 )
+_PLACES: Final = 4_096
+"""A name that stands in longer ones so often in a row is not looked for any further."""
+
 _SECRET_NEAR: Final = 4
 _SIGNS: Final = ":=>-.,"
 _MAY_BE_SECRET: Final = frozenset(("hash", "id", "url"))
@@ -224,7 +227,9 @@ def holds_part(text: str, name: str) -> bool:
 
 def _places(text: str, name: str) -> Iterator[int]:
     at = text.find(name) if name else -1
-    while at >= 0:
+    for _ in range(_PLACES):
+        if at < 0:
+            return
         yield at
         at = text.find(name, at + len(name))
 

@@ -90,9 +90,9 @@ class Names:
     def lost_pointers(self, own: str, frames: Container[int]) -> Iterator[Reason]:
         """Frames that are pointed to and are neither on the path nor spoken of in the source."""
         lost = 0
-        for found in _POINTER.finditer(own):
-            named = [int(number) for number in found.groups() if number]
-            if any(number not in frames for number in named) and not self._finds(found[0], parts=True):
+        for pointer, numbers in {found[0]: found.groups() for found in _POINTER.finditer(own)}.items():
+            named = [int(number) for number in numbers if number]
+            if any(number not in frames for number in named) and not self._finds(pointer, parts=True):
                 lost += 1
         if lost:
             yield Reason("pointer_unknown", count=lost)

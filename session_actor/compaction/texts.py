@@ -17,7 +17,8 @@ _PLAIN: Final = re.compile(r"[\w ,.'’!?:;\"-]+")  # noqa: RUF001 - as it is ty
 _END: Final = re.compile(r"(?<![.!?…])[.!?…]++[\"'’”)\]*_]*+(?=\s|\Z)|[。！？]++")  # noqa: RUF001 - ends of sentences
 _SHORT: Final = frozenset({"e.g", "i.e", "etc", "vs", "cf", "mr", "mrs", "ms", "dr", "st", "no", "approx", "resp"})
 _WRAPPED_CHARACTERS: Final = 40
-_COMBINING: Final = re.compile("[\u0300-\u036f]{64}")
+_MARKS: Final = re.compile(r"[^\w\s\x00-\x7f]{64}")
+"""A stretch that may be of marks on one letter; it holds neither letters nor white space."""
 _LAST_WORD: Final = 12
 
 
@@ -29,7 +30,7 @@ def folded(text: str) -> str:
 def key(text: str) -> str:
     """What two texts share that count as the same: NFC, white space folded, else exact."""
     # Sorting thousands of marks on one letter takes quadratic time; no language has such letters.
-    if text.isascii() or _COMBINING.search(text) is not None:
+    if text.isascii() or _MARKS.search(text) is not None:
         return folded(text)
     return folded(normalize("NFC", text))
 
