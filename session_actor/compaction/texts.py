@@ -15,7 +15,7 @@ _FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})(.*)\Z", re.DOTALL)
 _MARK: Final = re.compile(r"(?:[-*+•]|[0-9]{1,3}[.)]|>+|#{1,6})[ \t]+")
 _PLAIN: Final = re.compile(r"[\w ,.'’!?:;\"-]+")  # noqa: RUF001 - as it is typed
 _END: Final = re.compile(r"(?<![.!?…])[.!?…]++[\"'’”)\]*_]*+(?=\s|\Z)|[。！？]++")  # noqa: RUF001 - ends of sentences
-_SHORT: Final = frozenset({"e.g", "i.e", "etc", "vs", "cf", "mr", "mrs", "ms", "dr", "st", "no", "approx", "resp"})
+_SHORT: Final = frozenset({"e.g", "i.e", "etc", "vs", "cf", "mr", "mrs", "ms", "dr", "st", "approx", "resp"})
 _WRAPPED_CHARACTERS: Final = 40
 _MARKS: Final = re.compile(r"[^\w\s\x00-\x7f]{64}")
 """A stretch that may be of marks on one letter; it holds neither letters nor white space."""
@@ -114,4 +114,5 @@ def _ends(paragraph: str, end: re.Match[str]) -> bool:
     if after[:1].islower() and end[0][0] in ".…":
         return False
     before = paragraph[max(0, end.start() - _LAST_WORD) : end.start()]
-    return before.rpartition(" ")[2].lstrip("(\"'").casefold() not in _SHORT or not after
+    word = before.rpartition(" ")[2].lstrip("(\"'").casefold()
+    return not after or (word not in _SHORT and not (word == "no" and after[0].isdigit()))

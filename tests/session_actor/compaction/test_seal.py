@@ -142,7 +142,8 @@ def test_what_is_put_back_stands_at_the_end_of_its_section():
     facts = Facts(decisions=(Fact("Use tabs", 1), Fact("Use  spaces", 1)), constraints=(Fact("Never push.", 1),))
     text = "## Constraints\nNone\n\n## Decisions\nWe chose this:\n- Use tabs\n\n\n## Progress\nDone."
     assert seal(text, facts) == (
-        "## Constraints\n- Never push.\n\n## Decisions\nWe chose this:\n- Use tabs\n- Use spaces\n\n\n## Progress\nDone."
+        "## Constraints\n- Never push.\n\n## Decisions\nWe chose this:\n- Use tabs\n- Use spaces\n"
+        "\n\n## Progress\nDone."
     )
 
 
