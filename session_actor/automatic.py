@@ -84,7 +84,8 @@ class Automatic:
 
     async def before(self, cell: Cell, command: BuildRequest) -> None:
         """Make room before a request that would be at red. Raises nothing but cancellation."""
-        if _inside.get():
+        state = cell.state
+        if _inside.get() or (state is not None and command.key in state.keys.entries()):
             return
         end_s = monotonic() + self._timeout_s
         while self._is_red(cell.state, command):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .runs import Runs
     from .state import State
 
-OVERLAYS_KEPT: Final = 64
+OVERLAYS_KEPT: Final = 32
 """How many compactions a session remembers: the newest. Behind an older one the whole history is shown, or trimmed."""
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+import anyio
 import msgspec
 
 from .asked import newest_request
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 SLICE_FRAMES: Final = 16
 """So many frames are rendered between two turns of the loop."""
 
+_PLANNING: Final = f"{__package__}.compaction.planning"
+
 PARTS_KEPT: Final = 8_192
 """What is known of frames is forgotten when it is of more than so many."""
 
@@ -48,12 +53,14 @@ async def prepare(state: State, on: str | None, wish: Wish) -> Plan | None:
 
     Raises `InvalidArgument`, `BranchUnknown`, and what reading frames raises.
     """
-    from .compaction.planning import planning
-    from .compaction.slices import in_slices
-
     head = state.head_of(on)
     if head is None:
         return None
+    if _PLANNING not in sys.modules:  # importing it takes a while
+        await anyio.to_thread.run_sync(import_module, _PLANNING)
+    from .compaction.planning import planning
+    from .compaction.slices import in_slices
+
     await state.table.load((head,))
     top = state.table.at(head)
     model = wish.model or model_at(state, top)

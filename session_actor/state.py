@@ -104,7 +104,7 @@ class State:
         self.learned = NOTHING
         """What is known of how long requests really are."""
         self.overlays: tuple[Overlay, ...] = ()
-        """The newest 64 compactions (see `overlays`), oldest first, those that were taken back, too."""
+        """The newest 32 compactions (see `overlays`), oldest first, those that were taken back, too."""
         self.generation = 0
         """The number of the newest compaction ever; 0: there was none."""
         self.pins: dict[int, Pin] = _NO_PINS

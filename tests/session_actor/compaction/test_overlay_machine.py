@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from session_actor import ContextOverflow, NothingToSend, ToolCall
+from session_actor import ContextOverflow, NothingToSend, SummaryRejected, ToolCall
 from session_actor.cold import Shelf
 from session_actor.commands import (
     AddAssistant,
@@ -72,6 +72,8 @@ class Overlays(RuleBasedStateMachine):
     def change(self, command: object) -> bool:
         try:
             self.live.do(command)
+        except SummaryRejected:
+            raise
         except Refused:
             return False
         return True
