@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from session_actor.persistence import Level
     from session_actor.supervisors import Call
 
-    from .blocks import CallRef, ToolCall
+    from .blocks import CallRef, Native, ToolCall
     from .cell import Cell
     from .commands import Content, Target, Unit
     from .frames import Frame, Tool, Turn, Usage
@@ -211,7 +211,7 @@ class Changes:
         self,
         *,
         system: str | None = None,
-        tools: Sequence[Tool] | None = None,
+        tools: Sequence[Tool | Native] | None = None,
         model: str | None = None,
         durability: Level | None = None,
         timeout_s: float | None = 5.0,
@@ -220,7 +220,10 @@ class Changes:
     ) -> Coroutine[Any, Any, Frame]:
         """Set the instructions from here on, as a frame of the stack: goto and fork restore those of their time.
 
-        What is None stays as it was; `""` and `()` mean none. Raises as `push` does.
+        What is None stays as it was; `""` and `()` mean none. A tool that a provider runs itself is a `Native` among
+        the tools, as its API writes it: `Native("gemini", None, {"google_search": {}})`; only requests of that dialect
+        (and of that model, when one is named) offer it. The names of the others must be such as the dialect takes that
+        is asked, which `build_request` checks. Raises as `push` does.
         """
         command = Configure(system, tools, model, on=self._on, durability=durability, key=key, expect_head=expect_head)
         return self.send(command, timeout_s)

@@ -17,7 +17,7 @@ import msgspec
 
 from session_actor.supervisors.messages import Call
 
-from .blocks import Block, CallRef, ToolCall
+from .blocks import Block, CallRef, Native, ToolCall
 from .frames import Frame, Tool, Turn, Usage
 from .overlays import Compaction
 from .plain import shown
@@ -145,7 +145,7 @@ class Configure(Command, Call[Frame], frozen=True, gc=False):
     """Push a frame with new instructions; the reply is the frame. None: as before. An empty value: none."""
 
     system: str | None = None
-    tools: Sequence[Tool] | None = None
+    tools: Sequence[Tool | Native] | None = None
     model: str | None = None
 
 

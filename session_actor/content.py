@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 
@@ -34,6 +34,7 @@ from .blocks import (
 )
 from .errors import InvalidArgument, ValueNotStorable
 from .frames import Tool, Turn, Usage
+from .ledger.entries import Dialect
 from .plain import is_a, items_of, plain_str
 
 Kept = TypeVar("Kept", bound=msgspec.Struct)
@@ -158,7 +159,9 @@ def role(value: object) -> str:
 
 def artifact_path(value: object) -> str:
     """What names a file or another artifact: a str, or an object of a path (os.PathLike) that stands for one."""
-    kept = text(value if is_a(value, (str, bytes)) or not is_a(value, os.PathLike) else os.fspath(cast("Any", value)))
+    if not is_a(value, str) and is_a(value, os.PathLike):
+        value = os.fspath(cast("os.PathLike[str]", value))
+    kept = text(value)
     if not 0 < len(kept) <= _PATH_LIMIT:
         raise _Bad(f"must have 1 to {_PATH_LIMIT} characters, got {len(kept)}")
     return kept
@@ -232,12 +235,24 @@ def calls(value: object) -> tuple[ToolCall, ...]:
     return _each(lambda item: struct(item, ToolCall), value)
 
 
-def tools(value: object) -> tuple[Tool, ...]:
-    """Tools; no two have one name."""
-    kept = _each(lambda item: struct(item, Tool), value)
+def tools(value: object) -> tuple[tuple[Tool, ...], tuple[Native, ...]]:
+    """Tools, no two of one name; and those that a provider runs itself."""
+    offered = _each(_offered, value)
+    kept = tuple(tool for tool in offered if isinstance(tool, Tool))
     if len({tool.name for tool in kept}) != len(kept):
         raise _Bad("has two tools of one name")
-    return kept
+    return kept, tuple(tool for tool in offered if isinstance(tool, Native))
+
+
+def _offered(value: object) -> Tool | Native:
+    if type(value) is not Native:
+        return struct(value, Tool)
+    native = struct(value, Native)
+    if native.dialect not in get_args(Dialect):
+        raise _Bad(f"must be one of {', '.join(get_args(Dialect))}", ".dialect")
+    if not isinstance(native.value, dict):
+        raise _Bad(f"must be a dict, as the provider's API writes the tool, got {type(value.raw).__name__}", ".raw")
+    return native
 
 
 def tool_name(value: object) -> str:

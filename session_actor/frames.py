@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .blocks import NULL, Block, CallRef, Free, Text, thawed
+from .blocks import NULL, Block, CallRef, Free, Native, Text, thawed
 from .plain import shown
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
@@ -100,10 +100,13 @@ class Instructions(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     tools: tuple[Tool, ...] = ()
     model: str | None = None
     """The model to ask; None: not said."""
+    native_tools: tuple[Native, ...] = ()
+    """Tools that a provider runs itself, as its API writes them: offered to that dialect only, before `tools`."""
 
     def __repr__(self) -> str:
         """Without the system prompt."""
-        return f"Instructions({len(self.system)} characters, {len(self.tools)} tools, model={self.model!r})"
+        tools = len(self.tools) + len(self.native_tools)
+        return f"Instructions({len(self.system)} characters, {tools} tools, model={self.model!r})"
 
 
 class Hold(msgspec.Struct, frozen=True, gc=False):

@@ -214,10 +214,14 @@ def hold_call(state: State, command: HoldCall, head: int | None) -> Decision:
 def configure(state: State, command: Configure, head: int | None) -> Decision:
     """A frame without turns that brings complete instructions: the given ones, and for the rest those in force."""
     old = state.instructions(command.on) or Instructions()
+    tools, native_tools = old.tools, old.native_tools
+    if command.tools is not None:
+        tools, native_tools = checked(content.tools, command.tools, "tools")
     new = Instructions(
         old.system if command.system is None else checked(content.text, command.system, "system"),
-        old.tools if command.tools is None else checked(content.tools, command.tools, "tools"),
+        tools,
         old.model if command.model is None else checked(content.text, command.model, "model") or None,
+        native_tools,
     )
     return _pushed(state, command.on, head, (), instructions=new)
 

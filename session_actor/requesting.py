@@ -11,11 +11,13 @@ from .content import checked, count, flag
 from .errors import InvalidArgument
 from .events import Requested, RequestRefused
 from .fitting import fitted, measured
+from .ledger.notes import TOOL
 from .overlays import overlay_at
 from .plain import shown
 from .requests.canonical import chained, sealed
 from .requests.own import owned
-from .requests.request import Request
+from .requests.request import Note, Request
+from .requests.tools import is_offered
 from .weight import SMALL, weight_of_request
 from .window import window_of
 from .window_errors import NothingToSend, RequestForgotten
@@ -120,4 +122,12 @@ def _assembled(state: State, asked: Ask, fit: Fit, seq: int) -> tuple[Request, s
     request.input_tokens, request.max_output_tokens = fit.quote.tokens, output
     request.pending = tuple(pending(state.table, asked.top.id))
     request.omitted, request.added = rendered.done.notes(fit.sent)
+    request.omitted += _tools_left_out(asked)
     return request, digest
+
+
+def _tools_left_out(asked: Ask) -> tuple[Note, ...]:
+    """One note for each tool of another provider's own."""
+    natives = () if asked.instructions is None else asked.instructions.native_tools
+    note = Note(TOOL, asked.top.configured)
+    return tuple(note for tool in natives if not is_offered(tool, asked.dialect, asked.model))

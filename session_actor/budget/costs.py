@@ -14,6 +14,7 @@ import msgspec
 
 from session_actor.blocks import Document, Image, Native, Text, Thinking, ToolCall
 from session_actor.ledger.entries import ResultsEntry
+from session_actor.requests.tools import is_offered
 from session_actor.tokens.estimate import estimate_tokens
 from session_actor.tokens.overhead import OVERHEADS
 
@@ -93,7 +94,9 @@ def cost_of_instructions(instructions: Instructions | None, target: Target, prof
     if instructions is None:
         return Fixed(0, 0, overhead.request)
     system = estimate_tokens(instructions.system, family) + overhead.message if instructions.system else 0
-    tools = profile.tools_prompt if instructions.tools else 0
+    natives = [tool for tool in instructions.native_tools if is_offered(tool, target.dialect, target.model)]
+    tools = profile.tools_prompt if instructions.tools or natives else 0
+    tools += sum(value_cost(tool.value, family) + overhead.tool for tool in natives)
     for tool in instructions.tools:
         text = json.dumps({"name": tool.name, "description": tool.description}, ensure_ascii=False)
         tools += estimate_tokens(text + _json_text(tool.schema), family) + overhead.tool

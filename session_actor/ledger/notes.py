@@ -18,6 +18,7 @@ STUB: Final = "old_result"
 SURROGATES: Final = "surrogates"
 TRIMMED: Final = "trimmed"
 EPHEMERAL: Final = "ephemeral"
+TOOL: Final = "native_tool"
 
 BRIDGE: Final = "bridge"
 CONTINUE: Final = "continue"
@@ -48,6 +49,7 @@ OMITTED: Final[dict[str, str]] = {
     SURROGATES: "halves of characters that no UTF-8 can carry; U+FFFD stands in their place",
     TRIMMED: "what stands before the frame, but for what is kept: the conversation is longer than the window",
     EPHEMERAL: "the ephemeral part: nothing may follow a turn that the provider paused",
+    TOOL: "a provider's own tool, configured by the frame for another dialect or model",
 }
 """The words of `Request.omitted`, and what each of them says."""
 

@@ -10,7 +10,7 @@ from session_actor.ledger.entries import AssistantEntry, ResultsEntry
 from . import media
 from .extra import checked_extra
 from .texts import arguments_of, clean, free_object, visible, wire_name
-from .tools import described, names_of, schema_of, system_of, tools_of
+from .tools import described, names_of, native_tools_of, schema_of, system_of, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,8 +55,8 @@ def assemble(
     request: dict[str, Any] = {"model": model, "max_tokens": max_output_tokens, "messages": messages}
     if system := system_of(instructions):
         request["system"] = [{"type": "text", "text": system, "cache_control": dict(_CACHED)}]
-    if tools := [_tool(tool) for tool in tools_of(instructions)]:
-        tools[-1]["cache_control"] = dict(_CACHED)
+    if tools := native_tools_of(instructions, "anthropic", model) + [_tool(tool) for tool in tools_of(instructions)]:
+        tools[-1].setdefault("cache_control", dict(_CACHED))
         request["tools"] = tools
     elif tools_used:
         request["tools"] = [_past_tool(name) for name in names_of(tools_used)]

@@ -16,7 +16,7 @@ from session_actor.ledger.entries import AssistantEntry, ResultsEntry
 from . import media
 from .extra import checked_extra, refuse_owned
 from .texts import arguments_of, clean, free_object, visible, wire_name
-from .tools import described, schema_of, system_of, tools_of
+from .tools import described, native_tools_of, schema_of, system_of, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,8 +75,11 @@ def assemble(
     }
     if system := system_of(instructions):
         config["system_instruction"] = system
+    offered = native_tools_of(instructions, "gemini", model)
     if tools := [_tool(tool) for tool in tools_of(instructions)]:
-        config["tools"] = [{"function_declarations": tools}]
+        offered.append({"function_declarations": tools})
+    if offered:
+        config["tools"] = offered
     return {"model": model, "contents": messages, "config": config}
 
 

@@ -13,7 +13,7 @@ from session_actor.ledger.entries import AssistantEntry, ResultsEntry
 from . import media
 from .extra import checked_extra
 from .texts import clean, free_object, visible, wire_name
-from .tools import described, schema_of, system_of, tools_of
+from .tools import described, native_tools_of, schema_of, system_of, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +54,7 @@ def assemble(
     if system := system_of(instructions):
         messages.insert(0, {"role": "system", "content": system})
     request: dict[str, Any] = {"model": model, "messages": messages, "max_completion_tokens": max_output_tokens}
-    if tools := [_tool(tool) for tool in tools_of(instructions)]:
+    if tools := native_tools_of(instructions, "openai_chat", model) + [_tool(tool) for tool in tools_of(instructions)]:
         request["tools"] = tools
     return request
 

@@ -14,7 +14,7 @@ from session_actor.ledger.entries import AssistantEntry, ResultsEntry
 from . import media
 from .extra import checked_extra
 from .texts import clean, free_object, visible, wire_name
-from .tools import described, schema_of, system_of, tools_of
+from .tools import described, native_tools_of, schema_of, system_of, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,7 +61,9 @@ def assemble(
     }
     if system := system_of(instructions):
         request["instructions"] = system
-    if tools := [_tool(tool) for tool in tools_of(instructions)]:
+    if tools := native_tools_of(instructions, "openai_responses", model) + [
+        _tool(tool) for tool in tools_of(instructions)
+    ]:
         request["tools"] = tools
     return request
 

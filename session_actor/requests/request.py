@@ -55,7 +55,7 @@ class Request(dict[str, Any]):
     max_output_tokens: int
     """The longest answer that it asks for [tokens]."""
     pending: tuple[PendingCall, ...]
-    """The calls that are open at its head. Their results are shown as missing; a call that broke off is not shown."""
+    """The calls that are open at its head: their results are shown as missing. One that broke off is not among them."""
     omitted: tuple[Note, ...]
     """What the history holds and it does not show: another model's thinking, what was trimmed, …"""
     added: tuple[Note, ...]

@@ -13,6 +13,7 @@ from .texts import clean, free_object, wire_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from session_actor.blocks import Native
     from session_actor.frames import Instructions, Tool
 
 
@@ -40,6 +41,18 @@ def check_names(instructions: Instructions | None, dialect: str) -> None:
 def tools_of(instructions: Instructions | None) -> tuple[Tool, ...]:
     """The tools in force."""
     return () if instructions is None else instructions.tools
+
+
+def native_tools_of(instructions: Instructions | None, dialect: str, model: str) -> list[dict[str, Any]]:
+    """The tools in force that the provider of this dialect runs itself, verbatim."""
+    if instructions is None:
+        return []
+    return [free_object(tool.raw) or {} for tool in instructions.native_tools if is_offered(tool, dialect, model)]
+
+
+def is_offered(tool: Native, dialect: str, model: str) -> bool:
+    """Whether a provider's own tool is one of this dialect and model."""
+    return tool.dialect == dialect and tool.model in (None, model)
 
 
 def system_of(instructions: Instructions | None) -> str:

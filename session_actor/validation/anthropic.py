@@ -8,7 +8,7 @@ messages".
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from . import tools
 from .anthropic_blocks import Cache, content
@@ -83,7 +83,7 @@ def _system(value: object, problems: Problems, cache: Cache) -> None:
 
 def _interleaves(request: Mapping[str, Any]) -> bool:
     """Whether the request itself asks for thinking between calls (docs "Extended thinking", interleaved thinking)."""
-    headers = as_mapping(request.get("extra_headers")) or {}
+    headers = cast("Mapping[object, object]", as_mapping(request.get("extra_headers")) or {})
     asked = [value for key, value in headers.items() if isinstance(key, str) and key.lower() == "anthropic-beta"]
     betas = request.get("betas")
     asked += betas if isinstance(betas, list | tuple) else ()

@@ -203,7 +203,7 @@ def test_whatever_is_accepted_comes_back_equal(blocks, usage, assumptions, model
     live = Live()
     live.do(AddAssistant(blocks, usage=usage, model=model, assumptions=assumptions))
     live.do(Push(model, model, assumptions, assumptions, [Turn("assistant", blocks, usage)]))
-    live.do(Configure(model, [Tool(model, model, usage.raw if usage else None)], model))
+    live.do(Configure(model, [Tool(f"t{model}", model, {"x": usage.raw} if usage else None)], model))
 
     assert live.replayed().table.frames == live.state.table.frames
 
