@@ -39,6 +39,24 @@ def messages_of(request: Any) -> list[Any]:
     return request[MESSAGES[request.dialect]]
 
 
+def newest(request: Any, count: int = 20) -> dict[str, Any]:
+    """The same request with its newest messages only, so many at least, behind a short one of the user."""
+    messages = messages_of(request)
+    start = next((at for at in range(len(messages) - count, 0, -1) if begins(messages[at - 1], messages[at])), 0)
+    words = {"parts": [{"text": "Go on."}]} if request.dialect == "gemini" else {"content": "Go on."}
+    shorter = [{"role": "user", **words}, *messages[start:]] if start else messages
+    return {**request, MESSAGES[request.dialect]: shorter}
+
+
+def begins(before: dict[str, Any], message: dict[str, Any]) -> bool:
+    """Whether the model speaks first in a message, and the user or a result in the one before it."""
+    is_models = [
+        one.get("role") in {"assistant", "model"} or one.get("type") in {"function_call", "reasoning"}
+        for one in (before, message)
+    ]
+    return is_models == [False, True]
+
+
 def output_of(request: Any) -> int:
     """The most that a request asks for."""
     if request.dialect == "gemini":
@@ -62,6 +80,9 @@ class Asked(Live):
 
     SHAPES_EVERY = 10
     """How often the SDK's types are asked, too: they are slow."""
+
+    WHOLE_EVERY = 1
+    """How often all messages are looked at; else the newest only, unless a trim has just changed the older ones."""
 
     def __init__(self, model: str | None = "small", session: str = "user-42") -> None:
         super().__init__(session)
@@ -89,7 +110,8 @@ class Asked(Live):
 
     def check(self, request: Any) -> None:
         """A provider takes it, and it fits."""
-        assert validate_request(request.dialect, request) == []
+        whole = request.seq % self.WHOLE_EVERY == 0 or self.asked.made is not None
+        assert validate_request(request.dialect, request if whole else newest(request)) == []
         if request.seq % self.SHAPES_EVERY == 0:
             assert shape_problems(request.dialect, request) == []
         profile = MODELS.get(request.model)

@@ -12,7 +12,7 @@ from statistics import fmean
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[3]))  # the benches are not installed
@@ -87,6 +87,7 @@ def test_without_readings_the_price_is_the_estimate_and_a_tenth_may_be_added():
 # --- anchors ---------------------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=50)
 @given(frames, st.data())
 def test_a_request_that_was_answered_is_priced_at_what_it_was(sizes, data):
     talk = Talk(sizes, real_fixed=data.draw(st.integers(700, 1_800)))
@@ -167,6 +168,7 @@ def test_the_fixed_part_never_spoils_the_ratio():
     assert talk.quote(20, cut=18).fixed_tokens == pytest.approx(2_600, abs=30)
 
 
+@settings(max_examples=50)
 @given(frames, st.data())
 def test_frames_that_were_measured_cost_after_a_trim_what_they_cost_before(sizes, data):
     talk = Talk(sizes, fixed=50_000, real_fixed=50_000)
@@ -200,6 +202,7 @@ def test_a_part_of_a_measured_difference_costs_its_share():
     assert quote.tokens == 1_000 + talk.learned.readings[0].offset + round(700 * 300 / 400) + 100
 
 
+@settings(max_examples=50)
 @given(frames, st.data())
 def test_prices_are_never_negative_and_never_above_their_upper_bound(sizes, data):
     talk = Talk(sizes, fixed=data.draw(st.integers(0, 2_000)), real_fixed=data.draw(st.integers(0, 4_000)))
@@ -234,6 +237,7 @@ def test_new_instructions_are_told_from_the_messages_by_the_first_reading():
 # --- what is kept ----------------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=50)
 @given(frames, st.lists(st.integers(0, 2), max_size=200))
 def test_readings_are_bounded_and_no_frame_is_forgotten(sizes, views):
     talk = Talk(sizes * 4, fixed=50_000, real_fixed=50_000)
@@ -270,6 +274,7 @@ def test_what_is_known_survives_being_written_down():
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=50)
 @given(
     frames,
     st.data(),

@@ -34,6 +34,7 @@ def turns() -> tuple[Turn, ...]:
 
 def test_every_prefix_is_asked_for_in_a_small_window(dialect):
     live = Asked("half")
+    live.SHAPES_EVERY = live.WHOLE_EVERY = 50
     asked, before = 0, []
     for turn in turns():
         live.do(Push(turns=(turn,)))
