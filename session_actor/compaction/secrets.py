@@ -28,7 +28,7 @@ _KNOWN: Final = (
     r"(?i:\bbearer) [A-Za-z0-9._~+/=-]{16,}+",
 )
 _NAMED: Final = re.compile(
-    r"(?i:\b[a-z0-9_-]{0,40}(?:api[_-]?key|secret|token|passw(?:or)?d|pwd|credentials?)[\"']?[ ]?[:=][ ]?[\"']?)"
+    r"(?i:(?:api[_-]?key|secret|token|passw(?:or)?d|pwd|credentials?)[\"']?[ ]?[:=][ ]?[\"']?)"
     r"([^\s\"'\[\]<>(){},;$]{6,200}+)"
 )
 _HINTS: Final = (
@@ -65,7 +65,7 @@ def _once(text: str) -> str:
         text = _LONG.sub(_hide_long, text)
     lower = text.lower()
     announced = [word for word in _WORDS if word in lower]
-    if announced or [hint for hint in _HINTS if hint in text]:
+    if "bearer" in announced or [hint for hint in _HINTS if hint in text]:
         text = _SHAPED.sub(HIDDEN, text)
     return _NAMED.sub(_hide_value, text) if announced else text
 
