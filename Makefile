@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 ARGS ?=
+# The tests start many processes, and each would compile all it imports where compiled files are not written.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup demo test faults test-all check format bench clean
 
