@@ -36,43 +36,14 @@ _NO: Final = frozenset(
 )
 _EMPTY: Final = frozenset(
     (
-        *("the", "a", "an", "and", "or", "to", "of", "in", "on", "at", "is", "are", "be", "it", "this", "that", "with"),
-        *(
-            "must",
-            "shall",
-            "should",
-            "will",
-            "would",
-            "may",
-            "can",
-            "do",
-            "does",
-            "did",
-            "always",
-            "only",
-            "please",
-            "you",
-        ),
-        *(
-            "we",
-            "i",
-            "they",
-            "user",
-            "wants",
-            "if",
-            "when",
-            "for",
-            "by",
-            "as",
-            "any",
-            "all",
-            "ever",
-            "allowed",
-            "required",
-        ),
-        *("ensure", "make", "sure", "have", "has", "was", "were", "been", "just", "fine", "ok", "okay", "now", "also"),
+        *("the", "a", "an", "and", "or", "to", "of", "in", "on", "at", "is", "are", "be", "it", "this", "that"),
+        *("with", "must", "shall", "should", "will", "would", "may", "can", "do", "does", "did", "always", "only"),
+        *("please", "you", "we", "i", "they", "user", "wants", "if", "when", "for", "by", "as", "any", "all", "ever"),
+        *("allowed", "required", "ensure", "make", "sure", "have", "has", "was", "were", "been", "just", "fine"),
+        *("ok", "okay", "now", "also"),
     )
 )
+_NOT: Final = "not"
 _SHARED: Final = 0.75
 _LONGER: Final = 4
 _STEM: Final = 4
@@ -87,12 +58,13 @@ class _Sense(NamedTuple):
 
 def inverted(rules: Sequence[str], own: str) -> list[int]:
     """The places of the rules that a text says the opposite of; `own`: without the rules themselves."""
-    said = [_sense(sentence) for sentence in sentences(own)]
+    stems: dict[str, str] = {}
+    said = [_sense(sentence, stems) for sentence in sentences(own)] if rules else []
     holders: defaultdict[str, list[int]] = defaultdict(list)
     for place, sense in enumerate(said):
         for word in sense.content:
             holders[word].append(place)
-    return [what for what, rule in enumerate(rules) if _is_inverted(_sense(rule), said, holders)]
+    return [what for what, rule in enumerate(rules) if _is_inverted(_sense(rule, stems), said, holders)]
 
 
 def _is_inverted(rule: _Sense, said: Sequence[_Sense], holders: dict[str, list[int]]) -> bool:
@@ -111,21 +83,27 @@ def _differs(rule: _Sense, said: _Sense) -> bool:
     return rule.negated != said.negated or rule.bound * said.bound < 0
 
 
-def _sense(sentence: str) -> _Sense:
-    """What a sentence is about, and whether it says yes or no."""
+def _sense(sentence: str, stems: dict[str, str]) -> _Sense:
+    """What a sentence is about, and whether it says yes or no. `stems`: of the words that were seen before."""
     plain = apostrophes(key(sentence)).lower()
     rest, upper = _UPPER.subn(" ", plain)
     rest, lower = _LOWER.subn(" ", rest)
-    words = _WORD.findall(rest)
-    negations = sum(word in _NO or word.endswith("n't") for word in words)
-    content = frozenset(
-        _stem(word) for word in words if word not in _NO and word not in _EMPTY and not word.endswith("n't")
-    )
-    return _Sense(content, negations % 2 == 1, (upper > 0) - (lower > 0))
+    negations, content = 0, set[str]()
+    for word in _WORD.findall(rest):
+        stem = stems.get(word)
+        if stem is None:
+            stem = stems[word] = _stem(word)
+        negations += stem == _NOT
+        content.add(stem)
+    return _Sense(frozenset(content - {_NOT, ""}), negations % 2 == 1, (upper > 0) - (lower > 0))
 
 
 def _stem(word: str) -> str:
-    """The word without a common English ending."""
+    """The word without a common English ending; of words that negate `_NOT`, of words without content `""`."""
+    if word in _NO or word.endswith("n't"):
+        return _NOT
+    if word in _EMPTY:
+        return ""
     for ending in ("ing", "ed", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= _STEM - 1:
             return word.removesuffix(ending)

@@ -8,37 +8,40 @@ from typing import Final
 HIDDEN: Final = "[secret]"
 """What stands in the place of a secret."""
 
-_KNOWN: Final = (
-    r"\bsk-[A-Za-z0-9_-]{16,}+",
-    r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}+",
-    r"\bgh[opsur]_[A-Za-z0-9]{20,}+",
-    r"\bgithub_pat_[A-Za-z0-9_]{20,}+",
-    r"\bglpat-[A-Za-z0-9_-]{16,}+",
-    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}+",
-    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    r"\bAIza[A-Za-z0-9_-]{35}",
-    r"\bya29\.[A-Za-z0-9_-]{20,}+",
-    r"\bhf_[A-Za-z0-9]{20,}+",
-    r"\bnpm_[A-Za-z0-9]{30,}+",
-    r"\bpypi-[A-Za-z0-9_-]{40,}+",
-    r"\bSG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+",
-    r"\beyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]++)?",
-    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[A-Za-z0-9+/= \\n]{16,}+(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?)?",
-    r"(?<=://)[^\s/:@\[\]]{0,200}:(?!\[secret\])[^\s/@]{1,200}(?=@)",
-    r"(?i:\bbearer) [A-Za-z0-9._~+/=-]{16,}+",
+_SHAPES: Final = (
+    (("sk-",), r"\bsk-[A-Za-z0-9_-]{16,}+"),
+    (("k_live_", "k_test_"), r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}+"),
+    (("gho_", "ghp_", "ghr_", "ghs_", "ghu_"), r"\bgh[oprsu]_[A-Za-z0-9]{20,}+"),
+    (("github_pat_",), r"\bgithub_pat_[A-Za-z0-9_]{20,}+"),
+    (("glpat-",), r"\bglpat-[A-Za-z0-9_-]{16,}+"),
+    (("xox",), r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}+"),
+    (("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    (("AIza",), r"\bAIza[A-Za-z0-9_-]{35}"),
+    (("ya29.",), r"\bya29\.[A-Za-z0-9_-]{20,}+"),
+    (("hf_",), r"\bhf_[A-Za-z0-9]{20,}+"),
+    (("npm_",), r"\bnpm_[A-Za-z0-9]{30,}+"),
+    (("pypi-",), r"\bpypi-[A-Za-z0-9_-]{40,}+"),
+    (("SG.",), r"\bSG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
+    (("eyJ",), r"\beyJ[A-Za-z0-9_-]{8,4096}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]++)?"),
+    (
+        ("PRIVATE KEY",),
+        (
+            r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----"
+            r"(?:[A-Za-z0-9+/= \\n]{16,}+(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?)?"
+        ),
+    ),
+    (("://",), r"(?<=://)[^\s/:@\[\]]{0,200}:(?!\[secret\])[^\s/@]{1,200}(?=@)"),
+    (("earer ", "EARER "), r"(?i:\bbearer) [A-Za-z0-9._~+/=-]{16,}+"),
 )
+"""What makes it worth a try, and how secrets of known services and kinds look."""
+_KNOWN: Final = tuple((hints, re.compile(shape)) for hints, shape in _SHAPES)
 _NAMED: Final = re.compile(
     r"(?i:(?:api[_-]?key|secret|token|passw(?:or)?d|pwd|credentials?)[\"']?[ ]?[:=][ ]?[\"']?)"
     r"([^\s\"'\[\]<>(){},;$]{6,200}+)"
 )
-_HINTS: Final = (
-    *("sk-", "k_live_", "k_test_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xox", "AKIA"),
-    *("ASIA", "AIza", "ya29.", "hf_", "npm_", "pypi-", "SG.", "eyJ", "PRIVATE KEY", "://"),
-)
-"""Most texts hold none of these, and no word of those below: no pattern needs to be tried then."""
-_WORDS: Final = ("key", "secret", "token", "passw", "pwd", "credential", "bearer")
-_SHAPED: Final = re.compile("|".join(_KNOWN))
-_LONG: Final = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{32,512}+(?![A-Za-z0-9+/_=-])")
+_WORDS: Final = ("key", "secret", "token", "passw", "pwd", "credential")
+"""Without one of them no value is announced as a secret."""
+_LONG: Final = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{32,4096}+(?![A-Za-z0-9+/_=-])")
 _HEX: Final = re.compile(r"[0-9a-fA-F-]+")
 _CHANGE: Final = re.compile(r"(?:[0-9](?=[A-Za-z])|[a-z](?=[A-Z0-9])|[A-Z](?=[0-9]))")
 _WORD: Final = re.compile(r"(?i)api[_-]?key|secret|token|passw|pwd|credential|bearer")
@@ -63,11 +66,11 @@ def redacted(text: str) -> str:
 def _once(text: str) -> str:
     if len(text) >= _LEAST_LONG:
         text = _LONG.sub(_hide_long, text)
+    for hints, shape in _KNOWN:
+        if [hint for hint in hints if hint in text]:
+            text = shape.sub(HIDDEN, text)
     lower = text.lower()
-    announced = [word for word in _WORDS if word in lower]
-    if "bearer" in announced or [hint for hint in _HINTS if hint in text]:
-        text = _SHAPED.sub(HIDDEN, text)
-    return _NAMED.sub(_hide_value, text) if announced else text
+    return _NAMED.sub(_hide_value, text) if [word for word in _WORDS if word in lower] else text
 
 
 def names_secret(word: str) -> bool:
