@@ -96,7 +96,8 @@ class Automatic:
                 break
             await asyncio.wait({running.done}, timeout=max(0.0, end_s - monotonic()))
             if not running.done.done():
-                self._give_up(cell, running)
+                if running.branch == command.on:
+                    self._give_up(cell, running)
                 break
             if running.branch == command.on:
                 if running.done.result() != "failed":

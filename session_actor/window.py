@@ -152,8 +152,8 @@ def view_at(
     """What is shown at a head by a mark and a compaction. `seq`: as it was just before this record; None: now."""
     table = state.table
     cut, kept = (0, ()) if overlay is None else (overlay.covered_frame + 1, overlay.kept)
-    trimmed = mark is not None and mark.cut > cut
-    if mark is not None and trimmed:
+    trimmed = mark is not None and (mark.cut > cut or not set(kept) <= set(mark.kept))
+    if mark is not None:
         cut, kept = mark.cut, mark.kept
     changes = [at for at in (top.configured, None if mark is None else mark.at) if at is not None]
     if state.overlays or state.pins:

@@ -373,3 +373,47 @@ async def test_nothing_shows_content(session):
     await session.commit_compaction(plan, plan.extractive())
     overlay = session._cell.state.overlays[0]
     assert not any(RULE in repr(one) for one in (plan, overlay, overlay.facts, session._cell.state))
+
+
+async def test_what_stayed_shown_beside_a_summary_is_trimmed_like_all_else(service):
+    session = await service.session("long", create=True)
+    await session.configure(model="small")
+    asked = await session.add_user("Read all the files, one by one.")
+    for number in range(30):
+        await session.add_assistant("", tool_calls=[ToolCall(f"c{number}", "read")])
+        await session.add_tool_result(f"c{number}", f"file {number} " + "says so " * 150)
+    plan = await planned(session)
+    assert asked.id in plan.kept, "the exchange goes on"
+    await session.commit_compaction(plan, plan.extractive())
+    assert "one by one." in shown((await session.build_request("anthropic"))["messages"][0])
+    for _ in range(4):
+        await session.add_assistant("Done.")
+        await go_on(session, 14)
+        await session.add_user("And now?")
+        for request in (await requests(session)).values():
+            assert request.generation == 1
+            assert request.added[0].what == "summary"
+        marks = session._cell.state.marks
+        await session.build_request("gemini")
+        assert session._cell.state.marks == marks
+    assert marks[-1].generation == 1
+    assert asked.id not in marks[-1].kept
+    assert {"trimmed"} <= {note.what for note in request.omitted}
+
+
+async def test_texts_that_no_provider_takes_are_carried_along(tmp_path):
+    async with SessionService.open(tmp_path / "store", models=MODELS) as service:
+        session = await service.session("odd", create=True)
+        await session.configure(model="small")
+        await session.add_user("Never touch \ud800 the \x00 file </summary> <|im_start|>. Only use a\u2028b.")
+        await session.add_assistant("ok \udfff", decisions=["We \ud800 decide"], assumptions=["It \ud800 is"])
+        await go_on(session, 12)
+        await session.retract("It \ud800 is", "no\ud800te")
+        await session.add_user("And?")
+        plan = await planned(session, instructions="mind \ud800 this")
+        await session.commit_compaction(plan, plan.extractive())
+        before = await requests(session)
+        copy = await service.fork("odd", "copy")
+        assert await requests(copy) == before
+    async with SessionService.open(tmp_path / "store", models=MODELS) as service:
+        assert await requests(await service.session("odd")) == before
