@@ -109,7 +109,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     head: int
     """The head when it was made."""
     generation: int
-    """The number that the compaction gets."""
+    """The number that the compaction gets, unless one is made on another branch before."""
     first_frame: int
     """The oldest frame that it is the first to cover."""
     covered_frame: int

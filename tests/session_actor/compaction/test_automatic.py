@@ -225,6 +225,28 @@ async def test_two_rounds_without_gain_are_the_last_until_the_user_says_more():
         assert len(summarizer.prompts) == 3 * 2
 
 
+async def test_a_long_source_is_asked_for_in_parts_that_are_merged():
+    summarizer = Scripted(good_summary())
+    async with opened(summarizer, summarizer_window=6_000) as service:
+        session = await service.session("user-42", create=True)
+        await to_red(session)
+        request = await session.build_request("anthropic")
+        assert request.generation == 1
+        assert "did not object" in json.dumps(request)
+        assert len(summarizer.prompts) >= 3
+        assert good_summary()[:200] in summarizer.prompts[-1]
+
+
+async def test_a_part_that_fails_gives_way_to_a_summary_without_a_model():
+    summarizer = Scripted(good_summary(), RuntimeError("down"), good_summary())
+    async with opened(summarizer, summarizer_window=6_000) as service:
+        session = await service.session("user-42", create=True)
+        await to_red(session)
+        request = await session.build_request("anthropic")
+        assert request.generation == 1
+        assert "did not object" not in json.dumps(request)
+
+
 async def test_many_requests_at_once_share_one_round():
     summarizer = Scripted(good_summary())
     async with opened(summarizer) as service:
