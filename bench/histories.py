@@ -105,7 +105,7 @@ def measure(report: Report, directory: Path, options: Options) -> None:
     long_histories(report, directory, options)
     many_sessions(report, directory, options)
     for megabytes in options.pick(LOG_MB, (1,)):
-        for sessions in options.pick(LOG_SESSIONS, (1, 20)):
+        for sessions in options.pick(LOG_SESSIONS, (20,)):
             uncut_log(report, directory, megabytes, sessions, options)
 
 

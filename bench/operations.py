@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from session_actor.persistence import Level
 
 DEPTHS = (10, 50, 100, 200, 500, 100_000, 1_000_000)
-QUICK_DEPTHS = (10, 500, 2_000)
+QUICK_DEPTHS = (10, 500)
 LEVELS = ("none", "async", "written", "synced")
 READS = frozenset({"get", "stack", "stack_new", "list"})
 # A read takes no longer than its floor: a few more rounds, so that both meet the CPU at its best.

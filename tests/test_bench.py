@@ -19,7 +19,7 @@ ALONE = {**os.environ, "PATH": ""}
 
 LOOPS = ("asyncio", "uvloop") if find_spec("uvloop") else ("asyncio",)
 LEVELS = ("async", "written", "synced")
-DEPTHS = (10, 500, 2_000)
+DEPTHS = (10, 500)
 CHANGES = ("push", "pop1", "pop10", "fork", "fork_first", "checkpoint", "goto", "goto_first")
 CHECKED = ("fields", "frames", "order", "checkpoints", "branches", "times", "requests")
 WAITS = ("wait beside {}", "longest wait beside {} [us]", "longest wait beside {} [us of CPU]")
@@ -50,7 +50,7 @@ MEASURED = {
         *product((f"{what} {how}" for what in CHECKED for how in ("checked", "right")), ("clean", "kill"), (30,)),
         *product(("open to first push",), ("one history",), (100, 1_000)),
         *product(("open", "open to first push"), ("many sessions",), (200,)),
-        *product(("open to first push",), ("1 MB of log, killed",), (1, 20)),
+        ("open to first push", "1 MB of log, killed", 20),
     },
     "actors": {
         *product(("echo inline", "echo queued", "echo async handler", "cast"), LOOPS, (1,)),
@@ -80,7 +80,7 @@ FLOORS = {
     "overhead": {*product(("push", "pop1", "get", "stack"), ("no persistence",), (100,))},
     "recovery": {
         *product(("read and parse",), ("clean", "kill"), (30,)),
-        *product(("read and parse",), ("1 MB of log, killed",), (1, 20)),
+        ("read and parse", "1 MB of log, killed", 20),
     },
     "actors": {*product(("await", "deque and future", "deque, future, async handler", "cast"), LOOPS, (1,))},
     "journal": {
