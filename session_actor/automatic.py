@@ -61,10 +61,11 @@ class _Tries:
 class _Round:
     """One round at work, with a task of its own."""
 
-    __slots__ = ("branch", "done")
+    __slots__ = ("branch", "done", "model")
 
-    def __init__(self, branch: str | None, done: asyncio.Future[Result]) -> None:
+    def __init__(self, branch: str | None, model: str | None, done: asyncio.Future[Result]) -> None:
         self.branch = branch
+        self.model = model
         self.done = done
 
 
@@ -91,7 +92,7 @@ class Automatic:
         while self._is_red(cell.state, command):
             running = self._rounds.get(cell)
             if running is None:
-                running = self._begin(cell, cell.state, command.on)
+                running = self._begin(cell, cell.state, command.on, command.model)
             if running is None:
                 break
             await asyncio.wait({running.done}, timeout=max(0.0, end_s - monotonic()))
@@ -105,7 +106,7 @@ class Automatic:
                 break
         else:
             return
-        await self._extract(cell, command.on)
+        await self._extract(cell, command.on, command.model)
 
     def after(self, cell: Cell, request: Request) -> None:
         """Begin a round in the background when a request that was given out is at yellow."""
@@ -115,7 +116,7 @@ class Automatic:
             return
         if event.quote.tokens >= YELLOW * event.allowance:
             if cell not in self._rounds:
-                self._begin(cell, state, event.on)
+                self._begin(cell, state, event.on, request.model)
             return
         tries = self._tries.get(cell, {}).get(event.on)
         if tries is not None and tries.gained:
@@ -141,12 +142,12 @@ class Automatic:
             return False
         return fit.quote.upper >= RED * fit.allowance
 
-    def _begin(self, cell: Cell, state: State | None, branch: str | None) -> _Round | None:
+    def _begin(self, cell: Cell, state: State | None, branch: str | None, model: str | None) -> _Round | None:
         """Begin a round in a task; None: there were enough, or the service is closing."""
         if state is None or not self._may(cell, state, branch):
             return None
         self._started += 1
-        round_ = _Round(branch, asyncio.get_running_loop().create_future())
+        round_ = _Round(branch, model, asyncio.get_running_loop().create_future())
         spec = ChildSpec(
             (cell.id, self._started),
             task=partial(self._run, cell, round_),
@@ -200,7 +201,7 @@ class Automatic:
 
     async def _round(self, cell: Cell, round_: _Round) -> Result:
         session = Session(cell, round_.branch)
-        plan = await session.prepare_compaction(timeout_s=None)
+        plan = await session.prepare_compaction(model=round_.model, timeout_s=None)
         if plan is None:
             return "nothing"
         text = await self._written(cell, plan)
@@ -245,11 +246,11 @@ class Automatic:
             return ""
         return answer if type(answer) is str else ""
 
-    async def _extract(self, cell: Cell, branch: str | None) -> None:
+    async def _extract(self, cell: Cell, branch: str | None, model: str | None) -> None:
         """A summary that needs no model; where there is nothing to gain, or it cannot be, the request is trimmed."""
         session = Session(cell, branch)
         try:
-            plan = await session.prepare_compaction()
+            plan = await session.prepare_compaction(model=model)
             if plan is not None:
                 await session.commit_compaction(plan, await anyio.to_thread.run_sync(plan.extractive))
                 self._gained(cell, branch)

@@ -116,6 +116,18 @@ async def test_at_red_a_request_waits_for_the_summary():
         assert "trimmed" not in {note.what for note in request.omitted}
 
 
+async def test_room_is_made_in_the_window_of_the_model_that_is_asked():
+    scripted = Scripted(good_summary())
+    async with opened(scripted) as service:
+        session = await service.session("user-42", create=True)
+        await session.add_user(f"Please fix src/app/main.py (OPS-441). {RULE}")
+        await session.add_assistant("It is fixed.")
+        await go_on(session, 20)
+        request = await session.build_request("anthropic", model="small")
+        assert request.generation == 1
+    assert len(scripted.prompts) >= 1
+
+
 async def test_a_summary_that_is_refused_is_asked_for_once_more_with_the_reasons():
     summarizer = Scripted("I cannot help with that.", good_summary())
     async with opened(summarizer) as service:
