@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import os
 import random
@@ -44,6 +45,12 @@ def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item):
 
         return {"uvloop": uvloop.new_event_loop}
     return {"asyncio": asyncio.new_event_loop}
+
+
+def pytest_collection_finish() -> None:
+    """Keeps the collector from looking through all modules and tests again and again while the tests run."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
