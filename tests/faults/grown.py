@@ -20,6 +20,7 @@ from session_actor.persistence import (
     StoreVersionTooNew,
 )
 from session_actor.persistence.frame_index import frames_of
+from session_actor.persistence.journal import Part
 from session_actor.persistence.names import journal_path
 from session_actor.persistence.record import decode_record
 
@@ -188,6 +189,22 @@ async def _records(store: FileStore, lease: Lease) -> dict[int, Record]:
     return {record.seq: record for record in (await store.load(lease, snapshots=False)).records}
 
 
+def owner(path: str) -> str:
+    """Whose journal or snapshot a file is."""
+    name = path.rpartition("/")[2].rpartition("-")[0]
+    return next(session for session in SESSIONS if journal_path(session, 1).endswith(f"/{name}-1.ndjson"))
+
+
+def part_of(store: FileStore, path: str) -> Part:
+    """The valid part of a journal file, as the catalog has it."""
+    row = store._engine.catalog.get(owner(path))
+    number = int(path.rpartition("-")[2].partition(".")[0])
+    for sealed in store._engine.catalog.files.of(row.session, row.birth):
+        if sealed.number == number:
+            return Part.of(sealed)
+    return Part(row.journal, row.bytes, row.bytes, None, row.seq, row.sum, row.crc)
+
+
 # --- opening what was damaged -----------------------------------------------------------------------------------------
 
 
@@ -208,7 +225,7 @@ async def judged(
                 problems += [f"{session!r}, {snapshots=}: {what}" for what in wrong(truth, found, least[session])]
                 last = _end(found)
         problems += [
-            f"{session!r}: {what}" for what in await _wrong_frames(store, session, truth, 0 if absent else last)
+            f"{session!r}: {what}" for what in await wrong_frames(store, session, truth, 0 if absent else last)
         ]
     return problems
 
@@ -246,16 +263,22 @@ def wrong(truth: Truth, found: Loaded, least: int) -> list[str]:
     return problems
 
 
-async def _wrong_frames(store: FileStore, session: str, truth: Truth, last: int) -> list[str]:
-    """What the archive gives must be the record of the frame; none that is held may be absent without a refusal."""
+async def wrong_frames(
+    store: FileStore, session: str, truth: Truth, last: int, frames: Iterable[int] = EVERY_FRAME
+) -> list[str]:
+    """What the archive gives must be the record of the frame; none that is held may be absent without a refusal.
+
+    `last`: the newest record that is held.
+    """
     try:
         lease = await store.acquire(session, create=False)
-        records = store.archive(lease).read(EVERY_FRAME)
+        records = store.archive(lease).read(frames)
         store.release(lease)
     except (SessionTombstoned, SessionUnknown, *REFUSED):
         return []
     problems = [f"record {record.seq} is another" for record in records if truth.records.get(record.seq) != record]
-    absent = set(truth.frames(last).values()) - {record.seq for record in records}
+    held = {seq for frame, seq in truth.frames(last).items() if frame in frames} if last else set()
+    absent = held - {record.seq for record in records}
     return [*problems, *([f"frames of records {sorted(absent)} are absent"] if absent else [])]
 
 

@@ -11,23 +11,37 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from session_actor.persistence import FileStore, PersistenceError, StoreCorrupt, StoreVersionTooNew
-from session_actor.persistence.journal import Part, read_journal
-from session_actor.persistence.scan import SegmentScan
+from session_actor.persistence import FileStore, PersistenceError
+from session_actor.persistence.journal import read_journal
 
 from ..simulation.disk import SimDisk
 from ..simulation.life import ROOT
 from ..simulation.loop import simulated
 from .conftest import Faults
-from .grown import LARGE, SESSIONS, SIZES, Grown, Loaded, Truth, grown, judged, least, loaded, opened, shown_by, wrong
-from .specimen import image_of, lines_of
-from .test_random_edits import owner
+from .grown import (
+    LARGE,
+    REFUSED,
+    SESSIONS,
+    SIZES,
+    Grown,
+    Loaded,
+    Truth,
+    grown,
+    judged,
+    least,
+    loaded,
+    opened,
+    owner,
+    part_of,
+    shown_by,
+    wrong,
+)
+from .sound import Sound
+from .specimen import image_of
 
 PARTS = 4
 RECORDS = 20
 WHOLE_EVERY = 40
-NO_LIMIT = 1 << 40
-REFUSED = (StoreCorrupt, StoreVersionTooNew)
 
 
 def damaged(data: bytes, cases: Sequence[int]) -> Iterator[tuple[int, bytes]]:
@@ -92,16 +106,6 @@ def test_a_mixed_journal_that_is_damaged_anywhere_is_refused_and_a_snapshot_is_p
         loop.run(damage())
 
 
-def part_of(store: FileStore, path: str) -> Part:
-    """The valid part of a journal file, as the catalog has it."""
-    row = store._engine.catalog.get(owner(path))
-    number = int(path.rpartition("-")[2].partition(".")[0])
-    for sealed in store._engine.catalog.files.of(row.session, row.birth):
-        if sealed.number == number:
-            return Part.of(sealed)
-    return Part(row.journal, row.bytes, row.bytes, None, row.seq, row.sum, row.crc)
-
-
 async def refused_whole(store: FileStore, session: str, truth: Truth, promised: dict[str, int]) -> None:
     """The session is refused, and no frame that is read of it is another."""
     assert isinstance(await loaded(store, session, snapshots=False), PersistenceError)
@@ -128,39 +132,3 @@ def test_a_mixed_segment_behind_others_that_is_damaged_anywhere_loses_nothing_th
                 some = {session: made.truths[session] for session in (SESSIONS[3], SESSIONS[number % 3])}
                 found = opened(loop, files, some, least(made, shown, files), [number % 2 == 0], quick=True)
                 assert isinstance(found, PersistenceError) or found == [], case
-
-
-class Sound:
-    """A segment, and where each of its records lies."""
-
-    def __init__(self, path: str, data: bytes) -> None:
-        self.path = path
-        self.number = int(path.rpartition("/")[2].partition(".")[0])
-        self.data = data
-        self.header = data.index(b"\n") + 1
-        self.lines = lines_of(data)
-        self.places, damage = self.read(data)
-        assert not damage
-
-    def read(self, content: bytes) -> tuple[set[tuple[int, int, bytes]], bool]:
-        """The places of the records that count, and whether there is damage."""
-        scan = SegmentScan(self.path, self.number, content)
-        for _ in scan.steps(NO_LIMIT):
-            pass
-        damage = scan.judge(proven=False)
-        spans = ((key, places) for key, places in scan.spans.items())
-        return {(run[i], run[i + 1], key) for key, run in spans for i in range(0, len(run), 2)}, bool(damage)
-
-    def check(self, content: bytes, case: int) -> None:
-        """No record but those that were, where they were; none is missing that a sound line shows to be synced."""
-        try:
-            found, damage = self.read(content)
-        except StoreVersionTooNew:
-            return
-        assert found <= self.places, case
-        assert all(content[begin:end] == self.data[begin:end] for begin, end, _ in found), case
-        if damage:
-            return
-        sound = (line for line in self.lines if content[line.start : line.end] == self.data[line.start : line.end])
-        synced = max((line.synced_bytes for line in sound), default=0)
-        assert {place for place in self.places if place[1] < synced} <= found, case

@@ -1,7 +1,9 @@
 """Files of a store are changed at random, doubled, swapped, lost: a session is refused, or holds what it held.
 
-The store has everything in it (see `grown`). Sessions are loaded with snapshots and without, and every frame is read by
-the archive. Less than all is right only at the end of a damaged log, where no sound line shows that more was synced.
+The store has everything in it (see `grown`). Those who read a journal, its frames or a snapshot judge each edit of one.
+After one of so many, and after each edit of any file, sessions are loaded with snapshots or without, and every frame is
+read by the archive. Less than all is right only at the end of a damaged log, where no sound line shows that more was
+synced.
 """
 
 from __future__ import annotations
@@ -10,20 +12,40 @@ from random import Random
 
 import pytest
 
-from session_actor.persistence import FileStore, PersistenceError
-from session_actor.persistence.names import journal_path
+from session_actor.persistence import FileStore, PersistenceError, StoreVersionTooNew
+from session_actor.persistence.errors import LineDamaged
+from session_actor.persistence.frame_index import frames_of
+from session_actor.persistence.journal import read_journal
+from session_actor.persistence.record import decode_records
+from session_actor.persistence.snapshot import Slot, read_slot
 
 from ..simulation.disk import SimDisk
 from ..simulation.life import ROOT
 from ..simulation.loop import simulated
 from .conftest import Faults
-from .grown import SESSIONS, SIZES, Grown, Loaded, grown, judged, least, loaded, opened, shown_by
+from .grown import (
+    REFUSED,
+    SESSIONS,
+    SIZES,
+    Grown,
+    Loaded,
+    grown,
+    judged,
+    least,
+    loaded,
+    opened,
+    owner,
+    part_of,
+    shown_by,
+    wrong_frames,
+)
 from .specimen import Files, image_of
 
 EDITS = 100_000
 OF_JOURNALS = 0.7
 PARTS = 10
-OTHERS_EVERY = 16
+WHOLE_EVERY = 8
+OTHERS_EVERY = 64
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -39,26 +61,61 @@ async def edit_while_it_lives(made: Grown, faults: Faults, count: int) -> None:
     store = FileStore(ROOT, disk=SimDisk(image), **SIZES)
     await store.open()
     promised = {session: truth.last for session, truth in made.truths.items()}
-    paths = [path for path in made.files if "/journals/" in path or "/snapshots/" in path]
+    kinds = {path: File(store, made, path) for path in made.files if "/journals/" in path or "/snapshots/" in path}
+    paths = list(kinds)
     for number in range(count):
         path = faults.rng.choice(paths)
         edited, name = edit(made.files[path], faults.rng)
         image.file(path).data[:] = edited
-        session, snapshots = owner(path), number % 2 == 0
-        truths = made.truths if number % OTHERS_EVERY == 0 else {session: made.truths[session]}
-        assert await judged(store, truths, promised, [snapshots]) == [], f"{name} of {path}"
-        whole = "/snapshots/" in path or edited.startswith(made.files[path])
-        if whole or not snapshots:
-            found = await loaded(store, session, snapshots=snapshots)
-            assert isinstance(found, Loaded if whole else PersistenceError), f"{name} of {path}"
+        file, session, told = kinds[path], owner(path), f"{name} of {path}"
+        whole = file.is_snapshot or edited.startswith(made.files[path])
+        assert await file.problems(store, whole=whole) == [], told
+        if number % WHOLE_EVERY == 0:
+            snapshots = number % (2 * WHOLE_EVERY) == 0
+            truths = made.truths if number % OTHERS_EVERY == 0 else {session: made.truths[session]}
+            assert await judged(store, truths, promised, [snapshots]) == [], told
+            if whole or not snapshots:
+                found = await loaded(store, session, snapshots=snapshots)
+                assert isinstance(found, Loaded if whole else PersistenceError), told
         image.file(path).data[:] = made.files[path]
     store._engine.let_go()
 
 
-def owner(path: str) -> str:
-    """Whose journal or snapshot a file is."""
-    name = path.rpartition("/")[2].rpartition("-")[0]
-    return next(session for session in SESSIONS if journal_path(session, 1).endswith(f"/{name}-1.ndjson"))
+class File:
+    """A journal file or a snapshot of an open store, as each of its own readers gives it."""
+
+    def __init__(self, store: FileStore, made: Grown, path: str) -> None:
+        self.disk = store._engine._disk
+        self.path = path
+        self.session = owner(path)
+        self.truth = made.truths[self.session]
+        self.is_snapshot = "/snapshots/" in path
+        if not self.is_snapshot:
+            self.part = part_of(store, path)
+            self.lines = self.read()
+            records = decode_records(b"".join(self.lines))
+            self.frames = [frame for record in records for frame in frames_of(record.kind, record.data)]
+
+    def read(self) -> list[bytes]:
+        return read_journal(self.disk, self.path, self.part, (self.session, self.truth.birth))
+
+    async def problems(self, store: FileStore, *, whole: bool) -> list[str]:
+        """What is wrong with what they give, or with their giving anything. `whole`: nothing of it was changed."""
+        if self.is_snapshot:
+            return self.snapshot_problems()
+        try:
+            problems = [] if self.read() == self.lines and whole else ["it is read"]
+        except REFUSED:
+            problems = ["it is refused"] if whole else []
+        last = self.part.last_seq if whole else 0
+        return problems + await wrong_frames(store, self.session, self.truth, last, self.frames)
+
+    def snapshot_problems(self) -> list[str]:
+        try:
+            found = read_slot(self.disk, Slot("", self.path, 0), self.session, self.truth.birth)
+        except (LineDamaged, StoreVersionTooNew):
+            return []
+        return [f"the snapshot after {found.seq} is read"]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -67,23 +124,23 @@ def test_no_edit_of_any_file_makes_a_session_hold_what_it_never_held(faults: Fau
         made = grown(loop, settled=part % 2 == 0)
         shown = shown_by(made)
         for number in range(faults.count(round(EDITS * (1 - OF_JOURNALS)) // PARTS)):
-            files, name = damaged(made, faults.rng)
-            some = {session: made.truths[session] for session in faults.rng.sample(SESSIONS, 2)}
+            files, name, concerned = damaged(made, faults.rng)
+            some = {session: made.truths[session] for session in concerned}
             quick = "catalog" not in name
             kept = least(made, shown, files)
             found = opened(loop, files, some, kept, [number % 2 == 0], quick=quick)
             assert isinstance(found, PersistenceError) or found == [], name
 
 
-def damaged(made: Grown, rng: Random) -> tuple[Files, str]:
-    """One or two files are changed."""
-    files, names = dict(made.files), []
+def damaged(made: Grown, rng: Random) -> tuple[Files, str, set[str]]:
+    """One or two files are changed; returns the sessions concerned, too: of the log and the like, one or two of all."""
+    files, names, concerned = dict(made.files), [], set[str]()
     for _ in range(rng.choice((1, 1, 1, 2))):
-        parts = sorted({part_of(path) for path in files})
+        parts = sorted({folder_of(path) for path in files})
         part = rng.choice((*parts, "log", "log", "journals", "snapshots"))
-        path = rng.choice(sorted(path for path in files if part_of(path) == part) or sorted(files))
+        path = rng.choice(sorted(path for path in files if folder_of(path) == part) or sorted(files))
         kind = rng.choice(("edit", "edit", "edit", "edit", "lose", "swap", "double"))
-        other = rng.choice([other for other in sorted(files) if part_of(other) == part_of(path)])
+        other = rng.choice([other for other in sorted(files) if folder_of(other) == folder_of(path)])
         data = files[path]
         if kind == "edit" and data:
             files[path], kind = edit(data, rng)
@@ -94,20 +151,26 @@ def damaged(made: Grown, rng: Random) -> tuple[Files, str]:
         else:
             files[doubled(path, files, rng)] = data
         names.append(f"{kind} {path} {other}")
-    return files, "; ".join(names)
+        owned = folder_of(path) in {"journals", "snapshots"}
+        concerned |= (
+            {owner(path), owner(other)}
+            if owned and kind == "swap"
+            else {owner(path) if owned else rng.choice(SESSIONS)}
+        )
+    return files, "; ".join(names), concerned
 
 
-def part_of(path: str) -> str:
+def folder_of(path: str) -> str:
     return path.split("/")[3]
 
 
 def doubled(path: str, files: Files, rng: Random) -> str:
     """A name for a copy: of a segment, that of another."""
     folder, _, name = path.rpartition("/")
-    if part_of(path) == "log":
+    if folder_of(path) == "log":
         return f"{folder}/{rng.randint(1, len(files) + 20):08d}.ndjson"
     stem, dash, _ = name.rpartition("-")
-    slot = rng.choice("ab") if part_of(path) == "snapshots" else str(rng.randint(1, 9))
+    slot = rng.choice("ab") if folder_of(path) == "snapshots" else str(rng.randint(1, 9))
     return f"{folder}/{stem}{dash}{slot}.ndjson"
 
 
