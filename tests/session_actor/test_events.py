@@ -129,8 +129,10 @@ GOLDEN = [
     ),
     (
         Added(96, user_input="hi", place=Place(12, 30, 31, 6, 7, (), Usage(5, 3, 2))),
-        '{"id":96,"user_input":"hi","place":[12,30,31,6,7,[],'
-        '{"input_tokens":5,"output_tokens":3,"cache_read_tokens":2}]}',
+        (
+            '{"id":96,"user_input":"hi","place":[12,30,31,6,7,[],'
+            '{"input_tokens":5,"output_tokens":3,"cache_read_tokens":2}]}'
+        ),
     ),
     (
         Added(9, turns=(), artifacts=(Artifact("a/b.py", "modified"),)),
@@ -144,9 +146,11 @@ GOLDEN = [
             ),
             answers=7,
         ),
-        '{"id":10,"turns":[{"role":"assistant","blocks":[{"type":"text","text":"x","signature":"c2ln"},'
-        '{"type":"tool_call","id":"","name":"t","arguments":"{}","signature":"c2ln"}],'
-        '"usage":{"input_tokens":9,"output_tokens":1,"anchor_tokens":4}}],"answers":7}',
+        (
+            '{"id":10,"turns":[{"role":"assistant","blocks":[{"type":"text","text":"x","signature":"c2ln"},'
+            '{"type":"tool_call","id":"","name":"t","arguments":"{}","signature":"c2ln"}],'
+            '"usage":{"input_tokens":9,"output_tokens":1,"anchor_tokens":4}}],"answers":7}'
+        ),
     ),
     (
         Added(11, turns=(Turn("user", (Reference("x", "y"),)),)),
@@ -187,9 +191,11 @@ GOLDEN = [
             "ab" * 16,
             made=Mark(2, 9, 5, 9000, 5, (2,), (Artifact("a.py", "read"),)),
         ),
-        '{"quote":[["gpt-5","openai_chat",1,0],2,9,120,800,15,935,1028,130,80,false,1.0],"allowance":9000,'
-        '"max_output_tokens":4096,"hash":"abababababababababababababababab","made":{"number":2,"at":9,"cut":5,'
-        '"allowance":9000,"stubs":5,"kept":[2],"artifacts":[{"path":"a.py","how":"read"}]}}',
+        (
+            '{"quote":[["gpt-5","openai_chat",1,0],2,9,120,800,15,935,1028,130,80,false,1.0],"allowance":9000,'
+            '"max_output_tokens":4096,"hash":"abababababababababababababababab","made":{"number":2,"at":9,"cut":5,'
+            '"allowance":9000,"stubs":5,"kept":[2],"artifacts":[{"path":"a.py","how":"read"}]}}'
+        ),
     ),
     (
         RequestRefused(7, True, 210000, 195904, (3,)),
@@ -213,10 +219,12 @@ GOLDEN = [
             Usage(8_000, 300),
             "idea",
         ),
-        '{"generation":2,"covered_frame":40,"verdict":{"ok":true,"reasons":[{"code":"identifier_missing",'
-        '"severity":"warning","count":3}],"sealed":"## Goal","tokens":64,"gate_version":1},'
-        '"facts":{"constraints":[["Never push.",3,"",1,0,0]],"languages":["en"]},"kept":[7],"hash":"00ff","planned":2,'
-        '"tokens_before":9000,"tokens_after":1200,"usage":{"input_tokens":8000,"output_tokens":300},"on":"idea"}',
+        (
+            '{"generation":2,"covered_frame":40,"verdict":{"ok":true,"reasons":[{"code":"identifier_missing",'
+            '"severity":"warning","count":3}],"sealed":"## Goal","tokens":64,"gate_version":1},'
+            '"facts":{"constraints":[["Never push.",3,"",1,0,0]],"languages":["en"]},"kept":[7],"hash":"00ff","planned":2,'
+            '"tokens_before":9000,"tokens_after":1200,"usage":{"input_tokens":8000,"output_tokens":300},"on":"idea"}'
+        ),
     ),
     (Uncompacted(2), '{"generation":2}'),
     (Pinned(7, True, (7, 8)), '{"frame":7,"pinned":true,"frames":[7,8]}'),
@@ -231,10 +239,12 @@ GOLDEN = [
             generation=2,
             pins=((7, Pin(True, (7, 8), 0, 50)),),
         ),
-        '{"branches":[["main",3]],"checkpoints":[],"head":3,"attached":"main","next_id":4,"overlays":[{"generation":2,'
-        '"covered_frame":40,"summary":"## Goal","facts":{},"kept":[7],"planned":2,"hash":"00ff","tokens_before":9000,'
-        '"tokens_after":1200,"seq":0,"below":50}],"generation":2,"pins":[[7,{"pinned":true,"frames":[7,8],"seq":0,'
-        '"below":50}]]}',
+        (
+            '{"branches":[["main",3]],"checkpoints":[],"head":3,"attached":"main","next_id":4,"overlays":[{"generation":2,'
+            '"covered_frame":40,"summary":"## Goal","facts":{},"kept":[7],"planned":2,"hash":"00ff","tokens_before":9000,'
+            '"tokens_after":1200,"seq":0,"below":50}],"generation":2,"pins":[[7,{"pinned":true,"frames":[7,8],"seq":0,'
+            '"below":50}]]}'
+        ),
     ),
 ]
 

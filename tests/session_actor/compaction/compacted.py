@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from session_actor import ModelProfile, Session
+from session_actor import ModelProfile, Session, validate_request
 from session_actor.compaction.plan import Plan
 
 SMALL = ModelProfile(name="small", window=16_000, max_output=2_000, family="o200k", sees_images=True)
@@ -41,3 +42,15 @@ async def compact(session: Session) -> Any:
     """Compact by what the plan says without a model."""
     plan = await planned(session)
     return await session.commit_compaction(plan, plan.extractive())
+
+
+def shown(request: Any) -> str:
+    return json.dumps(dict(request), default=str)
+
+
+async def requests(session) -> dict[str, Any]:
+    found = {}
+    for dialect in DIALECTS:
+        found[dialect] = request = await session.build_request(dialect)
+        assert validate_request(dialect, request) == []
+    return found
