@@ -50,18 +50,19 @@ async def use(root):
     await store.close()
     return told
 
-root, what = sys.argv[1:3]
-if what == "open":
-    told = asyncio.run(use(root))
-elif what == "verify":
-    told = [[finding.kind, finding.session] for finding in check(root).list]
-else:
+def do(what):
+    if what == "open":
+        return asyncio.run(use(root))
+    if what == "verify":
+        return [[finding.kind, finding.session] for finding in check(root).list]
     try:
         repairs = repair(root, write=True, salvage="readable")
     except PersistenceError as error:
-        told = type(error).__name__
-    else:
-        told = [len(repairs.steps), [finding.kind for finding in repairs.left]]
+        return type(error).__name__
+    return [len(repairs.steps), [finding.kind for finding in repairs.left]]
+
+root = sys.argv[1]
+told = [do(what) for what in sys.argv[2].split()]
 print(json.dumps({"told": told, "peak_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 """
 
@@ -72,9 +73,9 @@ async def root(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def in_child(root: Path, what: str) -> object:
-    """What a process with little memory is told; it must not need more, nor die."""
-    command = [sys.executable, "-c", CHILD, str(root), what, str(LIMIT_BYTES)]
+def in_child(root: Path, *jobs: str) -> list[object]:
+    """What a process with little memory is told, job by job; it must not need more, nor die."""
+    command = [sys.executable, "-c", CHILD, str(root), " ".join(jobs), str(LIMIT_BYTES)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     answer = json.loads(done.stdout)
@@ -110,8 +111,9 @@ async def test_lines_of_a_gigabyte(root):
     for path in (journals(root, "a")[-1], segments(root)[-1]):
         lengthen(path, GIGABYTE)
     change_rows(root, "journals", bytes=GIGABYTE)
-    assert set(in_child(root, "open").values()) == {"LogCorrupt"}
-    assert {"log", "journal"} <= {kind for kind, _ in in_child(root, "verify")}
+    told, findings = in_child(root, "open", "verify")
+    assert set(told.values()) == {"LogCorrupt"}
+    assert {"log", "journal"} <= {kind for kind, _ in findings}
 
 
 @pytest.mark.parametrize("counted", [False, True])
@@ -120,24 +122,23 @@ async def test_a_journal_line_that_is_too_long(root, counted):
     lengthen(path)
     if counted:
         change_rows(root, "journals", bytes=LONG)
-    told = in_child(root, "open")
+    told, findings, (steps, left) = in_child(root, "open", "verify", "repair")
     if counted:
         assert told["a"] == "JournalCorrupt"
         assert {told["b"], told["c"]} <= {"JournalTruncated"}
-        assert ["journal", "a"] in in_child(root, "verify")
+        assert ["journal", "a"] in findings
     else:
         assert told == {"a": "JournalCorrupt", "b": 45, "c": 45}
-        assert sorted(in_child(root, "verify")) == [["journal", "a"], ["tail", "a"]]
-    steps, left = in_child(root, "repair")
+        assert sorted(findings) == [["journal", "a"], ["tail", "a"]]
     assert (steps > 0, left) == (True, [])
     assert not check(root).damaged
 
 
 async def test_a_segment_that_is_too_long(root):
     lengthen(segments(root)[-1], MAX_SEGMENT_BYTES + 1)
-    assert set(in_child(root, "open").values()) <= {"LogCorrupt", 40}
-    assert "log" in [kind for kind, _ in in_child(root, "verify")]
-    steps, left = in_child(root, "repair")
+    told, findings, (steps, left) = in_child(root, "open", "verify", "repair")
+    assert set(told.values()) <= {"LogCorrupt", 40}
+    assert "log" in [kind for kind, _ in findings]
     assert (steps > 0, left) == (True, [])
     assert not check(root).damaged
 
@@ -145,15 +146,16 @@ async def test_a_segment_that_is_too_long(root):
 async def test_other_files_that_are_too_long(root):
     for path in (root / "snapshots").glob("*/a-*.ndjson"):
         lengthen(path)
-    assert in_child(root, "open") == {"a": 45, "b": 45, "c": 45}
-    assert in_child(root, "verify") == [["snapshot", "a"], ["snapshot", "a"]]
+    told, findings = in_child(root, "open", "verify")
+    assert told == {"a": 45, "b": 45, "c": 45}
+    assert findings == [["snapshot", "a"], ["snapshot", "a"]]
     (root / "FORMAT").write_bytes(b"")
     lengthen(journals(root, "b")[0])
     with (root / "FORMAT").open("r+b") as file:
         file.truncate(LONG)
-    assert in_child(root, "open") == {"open": "StoreCorrupt"}
-    assert ["format", None] in in_child(root, "verify")
-    _, left = in_child(root, "repair")
+    told, findings, (_, left) = in_child(root, "open", "verify", "repair")
+    assert told == {"open": "StoreCorrupt"}
+    assert ["format", None] in findings
     assert left == []
     assert not check(root).damaged
 

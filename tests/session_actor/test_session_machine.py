@@ -379,5 +379,5 @@ def state(root: Path) -> list[tuple[Path, int, int]]:
 TestSessionMachine = SessionMachine.TestCase
 TestMemorySessionMachine = MemorySessionMachine.TestCase
 TestSessionMachine.settings = TestMemorySessionMachine.settings = settings(
-    max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=20, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )

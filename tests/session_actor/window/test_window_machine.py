@@ -285,6 +285,6 @@ class Window(RuleBasedStateMachine):
 
 
 Window.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestWindow = Window.TestCase
