@@ -36,6 +36,17 @@ CONSTANTS = {
     "session_actor.tokens.images.PAGE_BYTES": 20_000,
     "session_actor.tokens.images.MOST_PAGES": 100,
     "session_actor.tokens.images.UNKNOWN_PAGES": 20,
+    "session_actor.compaction.ranges.TAIL_TOKENS": 20_000,  # of what was said last are never summed up
+    "session_actor.compaction.ranges.TAIL_SHARE": 4,  # of the window, where that is less
+    "session_actor.compaction.planning.CAP_TOKENS": 8_000,  # has a summary at most
+    "session_actor.compaction.planning.CAP_SHARE": 10,
+    "session_actor.compaction.gate.LEAST_TOKENS": 64,
+    "session_actor.compaction.gate.GAIN_TOKENS": 2_000,
+    "session_actor.compaction.gate.GAIN_SHARE": 10,
+    "session_actor.compaction.merge.IDENTIFIERS_KEPT": 64,
+    "session_actor.compaction.merge.ROUNDS_KEPT": 2,
+    "session_actor.overlays.OVERLAYS_KEPT": 32,
+    "session_actor.automatic.ROUNDS": 2,
     "session_actor.snapshots.EVERY_RECORDS": 1_000,
     "session_actor.snapshots.RESTING_RECORDS": 100,
     "session_actor.persistence.names.MAX_ID_CHARACTERS": 512,
@@ -76,6 +87,10 @@ def test_the_defaults_of_a_service_are_what_was_decided():
         "restart_window_s": 30.0,
         "close_timeout_s": 10.0,
         "models": None,
+        "summarizer": None,  # nothing asks a model unless somebody says how
+        "summarizer_window": None,
+        "rule_words": (),
+        "compaction_timeout_s": 120.0,
     }
 
 

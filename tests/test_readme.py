@@ -93,8 +93,36 @@ def test_the_first_example_goes_on_where_it_stopped(tmp_path: Path):
     assert [run.count("high water") for run in runs] == [1, 2]
 
 
+SUMMARY = """\
+## Goal
+The user has the log of the harbour read out.
+
+## Constraints
+None
+
+## Decisions
+None
+
+## Assumptions
+None
+
+## Progress
+What the keeper wrote was asked for hour by hour, one after the other, and each time the answer was that the water was \
+calm and the wind low. Nothing else was asked for in between, and nothing that was told had to be put right later.
+
+## Files
+None
+
+## Identifiers
+None
+
+## Open question
+None
+"""
+
+
 class Messages(BaseHTTPRequestHandler):
-    """Anthropic's Messages API, with a model that reads the gauge and tells what it said; only for valid requests."""
+    """Anthropic's Messages API, with a model that reads the gauge, tells what it said, and sums up a plain text."""
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -111,7 +139,9 @@ class Messages(BaseHTTPRequestHandler):
     @staticmethod
     def said(request: dict[str, Any]) -> dict[str, Any]:
         first = request["messages"][-1]["content"][0]
-        if first["type"] == "tool_result":
+        if type(first) is str:  # of a text
+            block = {"type": "text", "text": SUMMARY}
+        elif first["type"] == "tool_result":
             block = {"type": "text", "text": f"The water at the Mole stands at {first['content']}."}
         else:
             block = {"type": "tool_use", "id": "toolu_1", "name": "read_gauge", "input": {"station": "Mole"}}
