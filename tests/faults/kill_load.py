@@ -34,6 +34,10 @@ KILLS_A_STORE = 25
 """Then another store is made, so that its making is killed, too."""
 EARLY = 0.25
 """Of all kills so many come while the store is opened."""
+OPENING_S = 0.03
+"""So long that takes at most, more or less."""
+WORKING_S = 0.01
+"""So long a worker works at most before it is killed: it does some ten operations."""
 ACK = struct.Struct("<BI")
 READY = ACK.pack(255, 0)
 """Told when every session was compared."""
@@ -85,7 +89,7 @@ class Parent:
             if self.kills % KILLS_A_STORE == 0:
                 self.end_store()
             early = self.chance.random() < EARLY
-            self.run_worker(lives_s=self.chance.uniform(0, 0.03), early=early)
+            self.run_worker(lives_s=self.chance.uniform(0, OPENING_S if early else WORKING_S), early=early)
         self.end_store()
 
     def end_store(self) -> None:
@@ -137,6 +141,7 @@ def be_worker(folder: Path, conversations: list[Conversation], pipe: int, *, for
     """In a forked child; never returns."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     snapshots.EVERY_RECORDS, snapshots.RESTING_RECORDS = 40, 10  # type: ignore[misc]
+    gc.disable()  # it does not live long enough to be worth it
     code = 1
     try:
         asyncio.run(work(folder, conversations, pipe, for_s=for_s))
