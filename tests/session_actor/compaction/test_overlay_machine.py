@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from session_actor import ContextOverflow, NothingToSend, SummaryRejected, ToolCall
+from session_actor import ContextOverflow, InvalidArgument, NothingToSend, SummaryRejected, ToolCall
 from session_actor.cold import Shelf
 from session_actor.commands import (
     AddAssistant,
@@ -38,6 +38,20 @@ from ..window.asked import DIALECTS, Asked, messages_of, same, settled
 LONG = st.sampled_from(["why? " * 60, "все слова " * 60, "See src/a.py, never push it. " * 12, "hi"])
 RULE = "Never delete the table of users."
 GUESSES = st.sampled_from(["It is small.", "It is  small.", "It is old."])
+
+
+def stays(messages: list[Any]) -> int:
+    """How many messages stay whatever comes: those before the newest step and what follows it."""
+
+    def spoken(message: Any) -> bool:
+        said = message.get("role") in {"assistant", "model"}
+        return said or message.get("type") in {"function_call", "reasoning"}
+
+    places = [place for place, message in enumerate(messages) if spoken(message)]
+    last = places[-1] if places else 0
+    while last and spoken(messages[last - 1]):
+        last -= 1
+    return last
 
 
 class Overlays(RuleBasedStateMachine):
@@ -123,6 +137,8 @@ class Overlays(RuleBasedStateMachine):
 
     @rule()
     def plan(self) -> None:
+        if self.live.state.instructions() is None:  # popped: no model is known
+            return
         plan = self.loop.run_until_complete(prepare(self.live.state, None, Wish()))
         if plan is not None:
             self.plans.append(plan)
@@ -167,7 +183,7 @@ class Overlays(RuleBasedStateMachine):
         ids = self.live.ids()
         try:
             request = self.live.ask(dialect)
-        except (NothingToSend, ContextOverflow):
+        except (NothingToSend, ContextOverflow, InvalidArgument):
             return
         right = [number for number, covered in self.committed.items() if covered in ids]
         assert request.generation == max(right, default=0)
@@ -175,7 +191,8 @@ class Overlays(RuleBasedStateMachine):
         key = (dialect, quote.view, quote.key, self.shaken)
         sent, head = self.before.get(key, ([], 0))
         if head in ids:
-            assert messages_of(request)[: len(sent) - 1] == sent[:-1], "the prefix has changed"
+            settled_part = sent[: stays(sent)]
+            assert messages_of(request)[: len(settled_part)] == settled_part, "the prefix has changed"
         self.before[key] = (messages_of(request), request.head)
         assert same(self.live.again(dialect), request)
         state = state_from(snapshot_of(self.live.state), self.live.state.seq, self.shelf())
