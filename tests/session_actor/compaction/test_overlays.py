@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from session_actor import SessionService, ToolCall, Usage
+from session_actor import SessionService, Text, Thinking, ToolCall, Turn, Usage
 from session_actor.compaction_errors import CompactionUnknown
 
 from .compacted import CHOICE, GUESS, MODELS, RULE, compact, go_on, planned, requests, shown
@@ -199,3 +199,39 @@ async def test_texts_that_no_provider_takes_are_carried_along(tmp_path):
         assert await requests(copy) == before
     async with SessionService.open(tmp_path / "store", models=MODELS) as service:
         assert await requests(await service.session("odd")) == before
+
+
+async def think(session, number: int) -> None:
+    await session.add_user(f"Think about {number}.")
+    blocks = (Thinking(f"Hm, {number}.", f"sig-{number}"), Text(f"Thought about {number}."))
+    await session.push(turns=(Turn("assistant", blocks, model="small", dialect="anthropic", stop_reason="end_turn"),))
+
+
+async def thoughts(session) -> list[str]:
+    text = shown(await session.build_request("anthropic"))
+    return [name for name in ("sig-1", "sig-2", "sig-3") if name in text]
+
+
+async def test_reasoning_from_before_a_new_prefix_is_left_out(session):
+    await think(session, 1)
+    await session.add_user("And now?")
+    assert await thoughts(session) == ["sig-1"]
+    plan = await planned(session)
+    await session.commit_compaction(plan, plan.extractive())
+    await session.add_assistant("So.")
+    assert await thoughts(session) == []
+    await think(session, 2)
+    await session.add_user("And then?")
+    assert await thoughts(session) == ["sig-2"]
+    tip = await session.head()
+    await session.fork(plan.head, user_input="elsewhere")
+    assert await thoughts(session) == [], "what was there before the compaction is stale on every path"
+    await think(session, 3)
+    await session.add_user("And there?")
+    assert await thoughts(session) == ["sig-3"]
+    await session.goto("main")
+    assert (await session.head(), await thoughts(session)) == (tip, ["sig-2"])
+    await session.uncompact(1)
+    await session.add_assistant("So.")
+    await session.add_user("Back?")
+    assert await thoughts(session) == [], "they were thought behind the summary"
