@@ -10,11 +10,10 @@ from base64 import b64decode, urlsafe_b64decode
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.blocks import Image, Native, Text, Thinking
-from session_actor.errors import InvalidArgument
 from session_actor.ledger.entries import AssistantEntry, ResultsEntry
 
 from . import media
-from .extra import checked_extra, refuse_owned
+from .extra import checked_extra, object_of, refuse_owned
 from .texts import arguments_of, clean, free_object, visible, wire_name
 from .tools import described, native_tools_of, schema_of, system_of, tools_of
 
@@ -36,6 +35,7 @@ OWNED: Final = frozenset(
         "config.automatic_function_calling",
     }
 )
+_OWNED_IN_BODY: Final = frozenset({"model", "contents", "system_instruction", "tools", "max_output_tokens"})
 
 _BETWEEN: Final = "\n\n"
 _UNSIGNED: Final = b"skip_thought_signature_validator"
@@ -86,19 +86,29 @@ def assemble(
 def merge(request: dict[str, Any], extra: Mapping[str, Any] | None, /) -> None:
     """As `Renderer.merge`; `config` is merged key by key. Its keys may be written as the REST API writes them."""
     given = checked_extra(extra, OWNED)
-    config = given.pop("config", None)
-    if config is None:
-        request.update(given)
-        return
-    if not isinstance(config, dict):
-        raise InvalidArgument("extra['config']", f"must be a dict, got {type(config).__name__}")
     settings: dict[str, Any] = {}
-    for key, value in cast("dict[str, Any]", config).items():
-        name = _snake(key)
-        refuse_owned(f"config.{name}", OWNED, f"extra['config'][{key!r}]")
+    for key, value in object_of(given.pop("config", None), "extra['config']").items():
+        name, where = _snake(key), f"extra['config'][{key!r}]"
+        refuse_owned(f"config.{name}", OWNED, where)
+        if name == "http_options":
+            _refuse_in_body(object_of(value, where), where)
         settings[name] = value
     request.update(given)
-    request["config"].update(settings)
+    if settings:
+        request["config"].update(settings)
+
+
+def _refuse_in_body(options: dict[str, Any], where: str) -> None:
+    """What the SDK puts over the body of what it sends, whose keys are those of the REST API."""
+    for name, body in options.items():
+        if _snake(name) != "extra_body":
+            continue
+        place = f"{where}[{name!r}]"
+        for key, value in object_of(body, place).items():
+            refuse_owned(_snake(key), _OWNED_IN_BODY, f"{place}[{key!r}]")
+            if _snake(key) == "generation_config":
+                for inner in object_of(value, f"{place}[{key!r}]"):
+                    refuse_owned(_snake(inner), _OWNED_IN_BODY, f"{place}[{key!r}][{inner!r}]")
 
 
 def _said(entry: AssistantEntry, *, asks_signature: bool) -> list[dict[str, Any]]:

@@ -30,6 +30,42 @@ def test_no_key_of_ours_can_be_set_and_a_refusal_changes_nothing(dialect):
 
 
 @every_dialect
+def test_no_key_of_ours_can_be_set_in_the_body_either(dialect):
+    renderer = dialect_of(dialect)
+    for key in sorted(renderer.OWNED):
+        inner = key.removeprefix("config.")
+        body = {"harmless": 1, inner: 1}
+        extra: dict[str, Any] = {"extra_body": body}
+        if dialect == "gemini":
+            if inner == "automatic_function_calling":  # of the SDK, not of the body
+                continue
+            if inner == "max_output_tokens":
+                body = {"generationConfig": {"topK": 1, "maxOutputTokens": 1}}
+            extra = {"config": {"httpOptions": {"timeout": 1, "extraBody": body}}}
+        request = assembled(dialect)
+        with pytest.raises(InvalidArgument, match="session sets"):
+            renderer.merge(request, extra)
+        assert request == assembled(dialect)
+
+
+@every_dialect
+def test_other_keys_of_the_body_and_headers_are_free(dialect):
+    sent = {"extra_body": {"top_k": 5, "seed": None}, "extra_headers": {"model": "x"}}
+    request = assembled(dialect)
+    dialect_of(dialect).merge(request, {"config": {"http_options": sent}} if dialect == "gemini" else sent)
+    assert (request["config"]["http_options"] if dialect == "gemini" else request).items() >= sent.items()
+
+
+@every_dialect
+def test_a_body_that_is_no_dict_is_refused(dialect):
+    extra: dict[str, Any] = {"extra_body": [1]}
+    with pytest.raises(InvalidArgument, match=r"extra_body'\] must be a dict, got list"):
+        dialect_of(dialect).merge(
+            assembled(dialect), {"config": {"http_options": extra}} if dialect == "gemini" else extra
+        )
+
+
+@every_dialect
 def test_every_key_that_is_ours_when_assembled_is_owned(dialect):
     renderer, request = dialect_of(dialect), assembled(dialect)
     keys = {*request, *(f"config.{key}" for key in request.get("config", {}))} - {"config", "include"}
