@@ -52,11 +52,17 @@ def lead(loop: SimLoop, rng: Random, steps: int, limit: int, ways: Ways) -> tupl
 
 def check(loop: SimLoop, lefts: list[Left], model: Model, ways: Ways) -> None:
     """A store opens on each state, and holds all that was acknowledged, and nothing else but what came next."""
-    for left in lefts:
-        found = loop.run(opened(left.image, ways))
-        for least, most in dict.fromkeys(left.moments):
-            told = f"{least} of {most} entries were acknowledged; it holds {shown(found)}"
-            assert model.kept(found, least, most) is not None, f"{told}; model: {shown(model.state(most))}"
+
+    async def check_each() -> None:
+        for left in lefts:
+            found = await opened(left.image, ways)
+            for least, most in dict.fromkeys(left.moments):
+                assert model.kept(found, least, most) is not None, (
+                    f"{least} of {most} entries were acknowledged; it holds {shown(found)}; "
+                    f"model: {shown(model.state(most))}"
+                )
+
+    loop.run(check_each())
 
 
 async def opened(image: Image, ways: Ways) -> State:

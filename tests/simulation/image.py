@@ -132,9 +132,11 @@ class Folder:
         self.changes: list[tuple[str, Inode | Folder | None, str | None]] = []
 
     def put(self, name: str, node: Inode | Folder, before: str | None = None) -> None:
+        assert before is None or isinstance(node, Inode), "the store renames no folders"
         self._change((name, node, before))
 
     def drop(self, name: str) -> None:
+        assert isinstance(self.names[name], Inode), "the store drops no folders"
         self._change((name, None, None))
 
     def _change(self, change: tuple[str, Inode | Folder | None, str | None]) -> None:
@@ -176,6 +178,8 @@ class Image:
     def __init__(self, top: Folder | None = None) -> None:
         self.top = Folder() if top is None else top
         self.locks: set[str] = set()
+        self._folders: dict[str, Folder] = {}
+        """Those that were asked for. None is ever dropped or renamed."""
 
     def crash(self, rng: Random) -> Image:
         """Another disk: what a loss of power at this moment may leave of this one, which is not changed."""
@@ -217,10 +221,15 @@ class Image:
     # --- paths --------------------------------------------------------------------------------------------------------
 
     def find(self, path: str) -> Inode | Folder | None:
+        known = self._folders.get(path)
+        if known is not None:
+            return known
         node: Inode | Folder | None = self.top
         for name in path.split("/"):
             if name:
                 node = node.names.get(name) if isinstance(node, Folder) else None
+        if isinstance(node, Folder):
+            self._folders[path] = node
         return node
 
     def folder(self, path: str) -> Folder:
@@ -234,7 +243,8 @@ class Image:
         return self.folder(above), name
 
     def file(self, path: str) -> Inode:
-        node = self.find(path)
+        folder, name = self.parent(path)
+        node = folder.names.get(name)
         if not isinstance(node, Inode):
             raise missing(path)
         return node

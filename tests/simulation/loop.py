@@ -122,7 +122,10 @@ class WallClock:
 
 
 class Silence:
-    """A logger that nobody hears."""
+    """A logger that nobody hears, and who gives it."""
+
+    def __call__(self, *_: object, **__: object) -> Silence:
+        return self
 
     def __getattr__(self, name: str):
         return lambda *_, **__: None
@@ -141,6 +144,6 @@ def simulated(seed: int) -> Iterator[tuple[SimLoop, WallClock]]:
                 stack.enter_context(mock.patch.object(module, "perf_counter", loop.time))
         stack.enter_context(mock.patch("time.time_ns", clock.time_ns))
         stack.enter_context(mock.patch("secrets.token_hex", lambda count: names.randbytes(count).hex()))
-        stack.enter_context(mock.patch("structlog.get_logger", return_value=Silence()))
+        stack.enter_context(mock.patch("structlog.get_logger", Silence()))
         stack.callback(loop.close)
         yield loop, clock

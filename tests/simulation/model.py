@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
 from session_actor.persistence import FileStore, Lease
-from session_actor.persistence.record import NO_SUM
+from session_actor.persistence.record import NO_SUM, parse_time
+from session_actor.persistence.values import decode_typed
 
-from ..persistence.conformance_tools import AT_US, text_of
+from ..persistence.conformance_tools import AT_US, Said
 
 Texts = tuple[str | None, ...]
 """What a session holds; None for a record that was pruned."""
 State = dict[str, Texts]
 """The texts of every session that has any."""
+
+time_of = lru_cache(parse_time)
+"""The same few records are read from every state of a disk."""
 
 
 class Entry(NamedTuple):
@@ -51,8 +56,11 @@ class Model:
     def kept(self, found: State, least: int, most: int) -> int | None:
         """How many of the first `most` entries a store holds whose state is `found`; None: not even `least`."""
         state, kept = self.state(least), None
+        sizes = {session: len(texts) for session, texts in found.items()}
         for count in range(least, most + 1):
-            if state.keys() == found.keys() and all(self.fits(one, texts, found[one]) for one, texts in state.items()):
+            if {session: len(texts) for session, texts in state.items()} == sizes and all(
+                self.fits(session, texts, found[session]) for session, texts in state.items()
+            ):
                 kept = count
             if count < most:
                 add(state, self.entries[count])
@@ -99,7 +107,7 @@ async def texts_of(store: FileStore, lease: Lease, *, snapshots: bool = True) ->
     lost = records[0].seq - 1 if records else 0
     sums = [records[0].prev if lost else NO_SUM, *(record.sum for record in records)]
     assert [record.seq for record in records] == list(range(lost + 1, lost + len(records) + 1))
-    assert [record.at_us for record in records] == [AT_US + record.seq for record in records]
+    assert [time_of(record.at) for record in records] == [AT_US + record.seq for record in records]
     assert [record.prev for record in records] == sums[: len(records)]
     assert {record.kind for record in records} <= {"said"}
     if loaded and snapshot:
@@ -107,4 +115,10 @@ async def texts_of(store: FileStore, lease: Lease, *, snapshots: bool = True) ->
         assert snapshot.sum == sums[snapshot.seq - lost]
         assert [record.sum for record in loaded.records] == sums[snapshot.seq - lost + 1 :]
     assert not lost or (snapshot is not None and snapshot.seq >= lost)
-    return (None,) * lost + tuple(text_of(record) for record in records)
+    return (None,) * lost + tuple(text_in(bytes(record.data)) for record in records)
+
+
+@lru_cache(1000)
+def text_in(data: bytes) -> str:
+    """The text in the data of a record."""
+    return decode_typed(data, Said).text
