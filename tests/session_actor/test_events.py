@@ -222,7 +222,8 @@ GOLDEN = [
         (
             '{"generation":2,"covered_frame":40,"verdict":{"ok":true,"reasons":[{"code":"identifier_missing",'
             '"severity":"warning","count":3}],"sealed":"## Goal","tokens":64,"gate_version":1},'
-            '"facts":{"constraints":[["Never push.",3,"",1,0,0]],"languages":["en"]},"kept":[7],"hash":"00ff","planned":2,'
+            '"facts":{"constraints":[["Never push.",3,"",1,0,0]],"languages":["en"]},"kept":[7],"hash":"00ff",'
+            '"planned":2,'
             '"tokens_before":9000,"tokens_after":1200,"usage":{"input_tokens":8000,"output_tokens":300},"on":"idea"}'
         ),
     ),
@@ -240,7 +241,8 @@ GOLDEN = [
             pins=((7, Pin(True, (7, 8), 0, 50)),),
         ),
         (
-            '{"branches":[["main",3]],"checkpoints":[],"head":3,"attached":"main","next_id":4,"overlays":[{"generation":2,'
+            '{"branches":[["main",3]],"checkpoints":[],"head":3,"attached":"main","next_id":4,"overlays":['
+            '{"generation":2,'
             '"covered_frame":40,"summary":"## Goal","facts":{},"kept":[7],"planned":2,"hash":"00ff","tokens_before":9000,'
             '"tokens_after":1200,"seq":0,"below":50}],"generation":2,"pins":[[7,{"pinned":true,"frames":[7,8],"seq":0,'
             '"below":50}]]}'
