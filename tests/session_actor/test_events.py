@@ -243,7 +243,8 @@ GOLDEN = [
         (
             '{"branches":[["main",3]],"checkpoints":[],"head":3,"attached":"main","next_id":4,"overlays":['
             '{"generation":2,'
-            '"covered_frame":40,"summary":"## Goal","facts":{},"kept":[7],"planned":2,"hash":"00ff","tokens_before":9000,'
+            '"covered_frame":40,"summary":"## Goal","facts":{},"kept":[7],"planned":2,"hash":"00ff",'
+            '"tokens_before":9000,'
             '"tokens_after":1200,"seq":0,"below":50}],"generation":2,"pins":[[7,{"pinned":true,"frames":[7,8],"seq":0,'
             '"below":50}]]}'
         ),
