@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,8 +32,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Chooses the seed once, also for all processes of pytest-xdist; FAULTS_SEED chooses it where no option does."""
     if config.option.faults_seed is None:
-        given = os.environ.get("FAULTS_SEED")
+        given = getattr(config, "workerinput", os.environ).get("FAULTS_SEED")
         config.option.faults_seed = int(given) if given else random.SystemRandom().randrange(1_000_000)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells a process of pytest-xdist, which reads the options anew, the seed that was chosen."""
+    node.workerinput["FAULTS_SEED"] = str(node.config.option.faults_seed)
 
 
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item):

@@ -27,6 +27,7 @@ def test_a_full_run_leaves_no_case_out():
 
 def test_a_run_tells_its_seed(pytestconfig, faults):
     assert pytestconfig.option.faults_seed == faults.seed
+    assert getattr(pytestconfig, "workerinput", {}).get("FAULTS_SEED", str(faults.seed)) == str(faults.seed)
 
 
 def named_in(path: Path) -> set[str]:
