@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,11 @@ def number(cell: str) -> int:
 
 @pytest.mark.parametrize(("path", "name"), NAMED)
 def test_a_test_that_the_page_names_exists(path, name):
+    assert name in names_in(path)
+
+
+@cache
+def names_in(path):
     module = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
     kinds = ast.FunctionDef | ast.AsyncFunctionDef
     found = {node.name for node in ast.walk(module) if isinstance(node, kinds)}
@@ -47,7 +53,7 @@ def test_a_test_that_the_page_names_exists(path, name):
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    assert name in found | assigned
+    return found | assigned
 
 
 def test_every_rule_names_a_test():

@@ -139,7 +139,7 @@ def views(draw: st.DrawFn) -> View:
 
 
 @every_dialect
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(talk=talks(), view=st.just(WHOLE) | views(), cap=st.sampled_from([20, 2_000]), ephemeral=HEARD)
 def test_any_view_of_any_conversation_makes_a_valid_request(dialect, talk, view, cap, ephemeral):
     to = target(dialect, result_cap_tokens=cap)
