@@ -107,7 +107,8 @@ class Ask(NamedTuple):
         cap = self.result_cap
         if mark is not None and mark.result_cap is not None:
             cap = min(cap, mark.result_cap)
-        return Target(self.dialect, self.model, profile.family, cap, profile.sees_images, profile.sees_documents)
+        short = profile.short_call_ids and self.dialect == "openai_chat"
+        return Target(self.dialect, self.model, profile.family, cap, profile.sees_images, profile.sees_documents, short)
 
     @property
     def extra_value(self) -> dict[str, Any] | None:

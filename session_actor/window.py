@@ -71,6 +71,8 @@ class Window:
         if known is None or known[0] is not ask.instructions or known[1] != asked:
             check_names(ask.instructions, ask.dialect)
             made = ask.renderer.assemble(ask.model, ask.instructions, [], output, tools_used)
+            if ask.profile.says_max_tokens and ask.dialect == "openai_chat":
+                made["max_tokens"] = made.pop("max_completion_tokens")
             known = self._assembled = (ask.instructions, asked, made)
         return owned(known[2])
 

@@ -33,6 +33,8 @@ class Target(msgspec.Struct, frozen=True):
     """A result estimated longer shows its head (70%) and its tail (30%)."""
     sees_images: bool = True
     sees_documents: bool = True
+    short_call_ids: bool = False
+    """Whether the ids of calls are nine letters and digits."""
 
 
 class UserEntry(msgspec.Struct, frozen=True, gc=False):

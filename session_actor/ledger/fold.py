@@ -52,7 +52,7 @@ class Fold:
         self._draft = Draft()
         self._floating: list[Piece] = []
         """Reasoning of turns that say nothing else: it belongs to the assistant turn that follows."""
-        self._ids = WireIds(target.dialect)
+        self._ids = WireIds(target.dialect, short=target.short_call_ids)
         self._calls: dict[CallRef, Call] = {}
         """All calls that are shown: a late result names its own."""
         self._refused: dict[CallRef, str | None] = {}

@@ -22,6 +22,11 @@ _IDS: Final[dict[str, re.Pattern[str]]] = {
 }
 """The ids that each dialect takes. Chat Completions refuses more than 40 characters, Responses more than 64."""
 
+_SHORT: Final = re.compile(r"[a-zA-Z0-9]{9}")
+"""What Mistral takes: "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."."""
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_INDEXES: Final = len(_DIGITS) ** 3
+"""A short id is the frame, in six digits, and the index, in three."""
 
 _NESTED: Final = frozenset({dict, list})
 
@@ -29,11 +34,13 @@ _NESTED: Final = frozenset({dict, list})
 class WireIds:
     """Gives each call of a view an id of its own, the provider's where it can; knows the ids of native items, too."""
 
-    __slots__ = ("_dialect", "_items", "_used")
+    __slots__ = ("_dialect", "_form", "_items", "_short", "_used")
 
-    def __init__(self, dialect: str) -> None:
-        """For requests of this dialect."""
+    def __init__(self, dialect: str, *, short: bool = False) -> None:
+        """For requests of this dialect; `short`: with ids of nine letters and digits."""
         self._dialect = dialect
+        self._short = short
+        self._form = _SHORT if short else _IDS[dialect]
         self._used = set[str]()
         self._items = set[str]()
 
@@ -45,11 +52,21 @@ class WireIds:
         is_own = dialect is None or dialect == self._dialect
         if not given and dialect == "gemini" == self._dialect:
             return ""
-        if not is_own or given in self._used or not _IDS[self._dialect].fullmatch(given):
-            given = f"call_{ref.frame}_{ref.index}"
-            while given in self._used:
-                given += "_"
+        if not is_own or given in self._used or not self._form.fullmatch(given):
+            given = self._short_id(ref) if self._short else self._id(ref)
         self._used.add(given)
+        return given
+
+    def _id(self, ref: CallRef) -> str:
+        given = f"call_{ref.frame}_{ref.index}"
+        while given in self._used:
+            given += "_"
+        return given
+
+    def _short_id(self, ref: CallRef) -> str:
+        number = ref.frame * _INDEXES + ref.index
+        while (given := _nine_digits(number)) in self._used:
+            number += _INDEXES // 2
         return given
 
     def claim(self, item: str) -> bool:
@@ -62,9 +79,17 @@ class WireIds:
 
     def copy(self) -> WireIds:
         """The same, on its own."""
-        other = WireIds(self._dialect)
+        other = WireIds(self._dialect, short=self._short)
         other._used, other._items = set(self._used), set(self._items)
         return other
+
+
+def _nine_digits(number: int) -> str:
+    digits = ""
+    for _ in range(9):
+        number, digit = divmod(number, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return digits
 
 
 def object_text(arguments: str) -> str | None:

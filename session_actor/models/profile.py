@@ -49,6 +49,11 @@ class ModelProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     sees_documents: bool = True
     """Whether it reads PDFs; the same."""
 
+    says_max_tokens: bool = False
+    """Whether its API knows the longest answer of Chat Completions as `max_tokens` only."""
+    short_call_ids: bool = False
+    """Whether its API takes only call ids of nine letters and digits."""
+
     def __post_init__(self) -> None:
         """Refuse what cannot be right."""
         _text(self.name, "name", empty=False)
@@ -65,7 +70,7 @@ class ModelProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise InvalidArgument("dialects", "must be a tuple of at least one dialect")
         for dialect in self.dialects:
             _one_of(dialect, "dialects", _DIALECTS)
-        for what in ("sees_images", "sees_documents"):
+        for what in ("sees_images", "sees_documents", "says_max_tokens", "short_call_ids"):
             value: Any = getattr(self, what)
             if value is not True and value is not False:
                 raise InvalidArgument(what, f"must be a bool, got {type(value).__name__}")

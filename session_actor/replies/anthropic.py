@@ -47,7 +47,7 @@ def _block(part: Fields, model: str | None, *, cut_off: bool) -> Block | None:
         return Thinking(part.text("thinking"), part.word("signature"))
     if kind == "tool_use":
         return ToolCall(part.text("id"), part.text("name"), _arguments(part, cut_off=cut_off))
-    return Native("anthropic", model, part.verbatim())
+    return Native("anthropic", model, part.native(deep=False))
 
 
 def _arguments(part: Fields, *, cut_off: bool) -> str:

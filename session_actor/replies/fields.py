@@ -8,6 +8,7 @@ from session_actor import content
 from session_actor.content import checked
 from session_actor.errors import InvalidArgument
 from session_actor.plain import is_a, items_of, plain_str
+from session_actor.requests.texts import without_absent
 
 if TYPE_CHECKING:
     import msgspec
@@ -78,6 +79,15 @@ class Fields:
     def verbatim(self) -> msgspec.Raw:
         """All of it as JSON text. Raises ValueNotStorable for what JSON cannot hold exactly."""
         return checked(content.free, self.plain(), self.where)
+
+    def native(self, *, deep: bool = True) -> msgspec.Raw:
+        """The same without fields that are None: a dump of an SDK's object has those that the provider never sent.
+
+        `deep`: also inside; Anthropic itself sends such fields there, as `page_age` of what a search found.
+        """
+        plain = self.plain()
+        kept = without_absent(plain) if deep else {key: value for key, value in plain.items() if value is not None}
+        return checked(content.free, kept, self.where)
 
     def plain(self) -> dict[str, Any]:
         """All of it as plain values of its own."""

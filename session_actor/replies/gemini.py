@@ -15,6 +15,7 @@ from session_actor.content import checked
 from session_actor.errors import InvalidArgument
 from session_actor.frames import Turn, Usage
 from session_actor.plain import is_a, plain_str
+from session_actor.requests.texts import without_absent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +90,7 @@ def _block(part: Fields, model: str | None) -> Block | None:
 
 def _native(part: Fields, signature: str | None) -> dict[str, Any]:
     """A part as the SDK takes it back: names in snake case, bytes as bytes."""
-    native: dict[str, Any] = _snake(part.plain())
+    native: dict[str, Any] = _snake(without_absent(part.plain()))
     if signature is not None:
         native["thought_signature"] = b64decode(signature)
     inline: Any = native.get("inline_data")

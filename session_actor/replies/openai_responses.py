@@ -47,7 +47,7 @@ def _blocks(item: Fields, model: str | None, *, is_cut: bool) -> Iterator[Block]
     elif kind == "custom_tool_call":
         yield custom_call(item.text("call_id"), item.text("name"), item.word("input") or "", is_cut=is_cut)
     else:
-        yield Native("openai_responses", model, item.verbatim())
+        yield Native("openai_responses", model, item.native())
 
 
 def _said(part: Fields) -> str | None:

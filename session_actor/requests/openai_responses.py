@@ -13,7 +13,7 @@ from session_actor.ledger.entries import AssistantEntry, ResultsEntry
 
 from . import media
 from .extra import checked_extra
-from .texts import clean, free_object, visible, wire_name
+from .texts import clean, free_object, visible, wire_name, without_absent
 from .tools import described, native_tools_of, schema_of, system_of, tools_of
 
 if TYPE_CHECKING:
@@ -87,8 +87,16 @@ def _said(entry: AssistantEntry) -> list[dict[str, Any]]:
         elif isinstance(block, ToolCall):
             items.append(_call(block))
         elif isinstance(block, Native) and (value := free_object(block.raw)) is not None:
-            items.append(value)
+            items.append(_item(value))
     return items
+
+
+def _item(value: dict[str, Any]) -> dict[str, Any]:
+    """An item as the API takes it back. The status of reasoning is only given out: "Unknown parameter"."""
+    item = without_absent(value)
+    if item.get("type") == "reasoning":
+        item.pop("status", None)
+    return item
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -16,6 +16,10 @@ EMPTY: Final = "(empty)"
 _INVALID_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _NAME_LENGTH: Final = 64
+_FREE: Final = frozenset({"arguments", "args", "input", "input_schema", "parameters", "schema"})
+"""Keys of values that a model or an embedder wrote: None is a value there."""
+_NULLABLE: Final = frozenset({"code", "outputs", "result"})
+"""Keys that must be there, and may be None (OpenAI Responses: code_interpreter_call, image_generation_call)."""
 
 
 def visible(text: str) -> str:
@@ -59,6 +63,24 @@ def arguments_of(text: str) -> dict[str, Any]:
 def free_object(raw: object) -> dict[str, Any] | None:
     """A free value that is an object, as it can be sent; None for any other."""
     return _object(thawed(raw))
+
+
+def without_absent(value: dict[str, Any]) -> dict[str, Any]:
+    """A provider's object without the keys, at any level, whose value is None: to providers None is an unknown value.
+
+    Responses: "Unknown parameter: 'input[1].status'".
+    """
+    return {
+        key: item if key in _FREE else _without_absent(item)
+        for key, item in value.items()
+        if item is not None or key in _NULLABLE
+    }
+
+
+def _without_absent(value: object) -> object:
+    if isinstance(value, dict):
+        return without_absent(cast("dict[str, Any]", value))
+    return [_without_absent(item) for item in cast("list[object]", value)] if isinstance(value, list) else value
 
 
 def _object(value: object) -> dict[str, Any] | None:

@@ -37,6 +37,10 @@ _OTHERS: Final = frozenset({
     "additional_tools", "compaction_trigger", "configuration_update", "item_reference", "mcp_approval_response",
 })  # fmt: skip
 _LONGEST_ID: Final = 64
+_NULLABLE: Final = frozenset({
+    "approval_request_id", "code", "encrypted_content", "error", "output", "outputs", "result", "results",
+})  # fmt: skip
+"""Keys of the model's items that may be None; any other the API calls an unknown parameter then."""
 
 
 class Items:
@@ -80,6 +84,7 @@ class Items:
         elif isinstance(kind, str) and kind in _RESULTS:
             self._result(path, kind, item)
         elif isinstance(kind, str) and kind in _OF_SERVER:
+            self._none_absent(path, item)
             self._of_model()
             self._reasoning = None
         elif isinstance(kind, str) and kind in _OTHERS:
@@ -93,6 +98,15 @@ class Items:
         self._unanswered()
         if not self._can_go_on:
             self._problems.add(self._path, "last", "the last item must be a user's message or the result of a call")
+
+    def _none_absent(self, path: str, item: Mapping[str, Any]) -> None:
+        """Check that no key is given as None, in the item and in its action."""
+        for key, value in item.items():
+            if value is None and key not in _NULLABLE:
+                self._problems.add(f"{path}.{named(key)[1:-1]}", "unknown", "must not be None: leave the key out")
+        action = as_mapping(item.get("action"))
+        if action is not None:
+            self._none_absent(f"{path}.action", action)
 
     def _own_id(self, path: str, item: Mapping[str, Any]) -> None:
         value = item.get("id")
@@ -141,7 +155,11 @@ class Items:
     def _reason(self, path: str, item: Mapping[str, Any]) -> None:
         problems = self._problems
         self._reasoning = path
-        problems.required_text(path, item, "id")
+        self._none_absent(path, item)
+        if item.get("status") is not None:
+            problems.add(f"{path}.status", "unknown", "is only given out, and refused when it is sent back")
+        if self._stored or item.get("id") is not None:
+            problems.required_text(path, item, "id")
         summary = problems.required(path, item, "summary")
         if summary is not None:  # an empty list must be there too
             for place, part in enumerate(problems.sequence(f"{path}.summary", summary, filled=False) or ()):

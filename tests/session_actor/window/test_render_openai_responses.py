@@ -109,3 +109,20 @@ def test_reasoning_without_its_encrypted_content_is_left_out_because_nothing_is_
     made = openai_responses.messages([entry for chunk in chunks for entry in chunk.entries], "gpt-5")
     assert [item["type"] for item in made] == ["message", "message", "message"]
     assert [note.what for chunk in chunks for note in chunk.omitted] == ["thinking"]
+
+
+def test_what_is_none_and_what_is_only_given_out_is_not_sent_back():
+    dumped = {"type": "reasoning", "id": "rs_1", "summary": [], "content": None, "status": "completed"}
+    search = {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "action": {"type": "search", "queries": None},
+        "status": "failed",
+    }
+    code = {"type": "code_interpreter_call", "id": "ci_1", "code": None, "container_id": "c", "outputs": None}
+    said = AssistantEntry(tuple(native("openai_responses", item) for item in (dumped, search, code)))
+    assert openai_responses.messages([said], "m") == [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}, "status": "failed"},
+        code,
+    ]

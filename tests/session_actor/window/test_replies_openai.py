@@ -362,3 +362,13 @@ def test_a_call_of_a_custom_tool_is_asked_for_and_shown_with_its_answer(reply):
         request = shown(live.ask(dialect))
         assert "SELECT 1" in request
         assert "one row" in request
+
+
+def test_what_a_dump_says_is_none_was_never_sent():
+    items = [REASONING, SEARCH]
+    whole = Response.model_validate(RESPONSE | {"output": items})
+    dumped = whole.model_dump()
+    assert dumped["output"][0]["status"] is None
+    assert dumped["output"][1]["action"]["queries"] is None
+    assert turn_of(dumped).blocks == turn_of(whole).blocks
+    assert [block.value for block in turn_of(dumped).blocks] == items  # type: ignore[union-attr]

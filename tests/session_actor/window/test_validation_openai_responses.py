@@ -96,6 +96,15 @@ CASES = [
         "an item of no type that there is", "unknown", "input[9].type", put("input", 9, value={"type": "tool_result"})
     ),
     Case("a role that nobody has", "unknown", "input[9].role", put("input", 9, "role", value="tool")),
+    defect("a status of reasoning", "unknown", "input[1].status", put("input", 1, "status", value="completed")),
+    Case("reasoning with a status of None", "unknown", "input[1].status", put("input", 1, "status", value=None)),
+    Case("reasoning with a content of None", "unknown", "input[1].content", put("input", 1, "content", value=None)),
+    Case(
+        "a search with no queries",
+        "unknown",
+        "input[7].action.queries",
+        put("input", 7, "action", "queries", value=None),
+    ),
     defect("an empty message", "empty", "input[9].content", put("input", 9, "content", value="")),
     defect("a message of no parts", "empty", "input[9].content", put("input", 9, "content", value=[])),
     defect("an empty part", "empty", "input[2].content[0].text", put("input", 2, "content", 0, "text", value="")),
@@ -152,7 +161,7 @@ CASES = [
     ),
     defect("reasoning that cannot be read again", "reasoning", "input[10]", drop("input", 10, "encrypted_content")),
     Case("reasoning without a summary", "missing", "input[10].summary", drop("input", 10, "summary")),
-    Case("reasoning without an id", "missing", "input[10].id", drop("input", 10, "id")),
+    Case("reasoning without an id", "missing", "input[10].id", all_of(drop("input", 10, "id"), drop("store"))),
     defect(
         "arguments cut off", "arguments", "input[11].arguments", put("input", 11, "arguments", value='{"city": "Os')
     ),
@@ -252,6 +261,12 @@ def test_what_providers_take_is_valid(sentence, changes):
     request = {**copy.deepcopy(BASE), **changes}
     assert validate_request("openai_responses", request) == []
     assert shape_problems("openai_responses", request) == []
+
+
+def test_reasoning_that_nobody_stores_needs_no_id():
+    request = copy.deepcopy(BASE)
+    del request["input"][10]["id"]
+    assert validate_request("openai_responses", request) == []
 
 
 def test_items_of_a_reply_of_the_sdk_may_stand_in_the_input_as_they_came():
