@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request as HttpRequest
 
-    from session_actor import PendingCall, Request, Session
+    from session_actor import PendingCall, Request, Session, Summarizer
 
 WAITING, APPROVED = "approval", "approved"  # why a call is held
 SYSTEM = "You watch the water of a harbour. Be brief."
 MODELS = {"anthropic": "claude-sonnet-5", "openai_chat": "gpt-5"}
-# Small windows, to see old messages being left out. The real ones are known: leave `models` out below.
+# Small windows, to see old messages being summed up. The real ones are known: leave `models` out below.
 SMALL = {name: ModelProfile(name=name, window=8_000, max_output=1_000, family="o200k") for name in MODELS.values()}
 
 
@@ -230,13 +230,23 @@ async def history(request: HttpRequest) -> JSONResponse:
     return JSONResponse({"said": said, "waiting": waiting})
 
 
-def create_app(directory: str = "conversations/", skills: Sequence[Skill] = SKILLS) -> Starlette:
-    """Make the app; `directory` holds the conversations."""
+async def summarize(prompt: str, *, max_tokens: int, session_id: str) -> str:  # noqa: ARG001 - who pays for it
+    """Have a model write what is to stand for old messages; where that fails, the session does without a model."""
+    message = {"role": "user", "content": prompt}
+    asked: Any = {"model": MODELS["anthropic"], "max_tokens": max_tokens, "messages": [message]}
+    async with anthropic.AsyncAnthropic() as client, client.messages.stream(**asked) as stream:
+        return await stream.get_final_text()
+
+
+def create_app(
+    directory: str = "conversations/", skills: Sequence[Skill] = SKILLS, summarizer: Summarizer | None = summarize
+) -> Starlette:
+    """Make the app; `directory` holds the conversations. Without a summarizer what has no room is left out."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         # `written`: what was answered survives a kill. A session recovers when it is first asked for.
-        service = SessionService.open(directory, durability="written", models=SMALL)
+        service = SessionService.open(directory, durability="written", models=SMALL, summarizer=summarizer)
         async with service, anthropic.AsyncAnthropic() as app.state.anthropic, openai.AsyncOpenAI() as app.state.openai:
             app.state.service, app.state.skills = service, {skill.tool.name: skill for skill in skills}
             yield

@@ -47,13 +47,41 @@ class Refused(Exception):
 
 
 IDS = count(1)
+SUMMARY = """\
+## Goal
+The user watches the water of the harbour, with questions about its gauges and its lock.
+
+## Constraints
+None
+
+## Decisions
+None
+
+## Assumptions
+None
+
+## Progress
+What was asked was answered, one question after the other, and the tools were called where they were needed. Nothing \
+is left to do of it; what the tools gave was told to the user each time, and the user went on to the next question.
+
+## Files
+None
+
+## Identifiers
+None
+
+## Open question
+None
+"""
 MOST_WORDS = 20
 
 
 async def rules(body: Body) -> AsyncGenerator[str | Call]:
-    """Think: call tools when certain words are said, else repeat what was said, or what the tools have given."""
+    """Think: call tools when certain words are said, else repeat what was said, or what the tools gave. Sum up, too."""
     said, given = newest(body)
-    if "compare the" in said.lower():
+    if "## Open question" in said:
+        yield SUMMARY
+    elif "compare the" in said.lower():
         yield "I'll look at both. "
         yield Call("read_gauge", {"place": "Mole"})
         yield Call("read_gauge", {"place": "Lock"})

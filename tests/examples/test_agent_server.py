@@ -55,9 +55,14 @@ class Model:
         self.bodies: list[dict[str, Any]] = []
         self.left = asyncio.Event()
         self.refusals: list[str] = []
+        self.failures: list[str] = []
+        """What it says when it is asked for a summary, before it writes one."""
 
     async def __call__(self, body):
         self.bodies.append(body)
+        if self.failures and asks_for_summary(body):
+            yield self.failures.pop(0)
+            return
         if self.refusals:
             raise scripted_provider.Refused(400, self.refusals.pop())
         said = scripted_provider.newest(body)[0]
@@ -83,6 +88,10 @@ class Model:
             room = body.get("max_tokens") or body["max_completion_tokens"]
             assert room > 0
             assert sum(estimate_tokens(text) for text in strings(shown)) + room <= WINDOW
+
+
+def asks_for_summary(body: dict[str, Any]) -> bool:
+    return "## Open question" in scripted_provider.newest(body)[0]
 
 
 def dialect_of(body: dict[str, Any]) -> str:
@@ -131,9 +140,9 @@ async def model(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Model]:
 
 
 @asynccontextmanager
-async def agent(directory: Path, skills=agent_server.SKILLS) -> AsyncIterator[httpx.AsyncClient]:
+async def agent(directory: Path, skills=agent_server.SKILLS, summarizer=None) -> AsyncIterator[httpx.AsyncClient]:
     """Serve the example, and give a client of it."""
-    app = agent_server.create_app(str(directory), skills)
+    app = agent_server.create_app(str(directory), skills, summarizer)
     async with served(app) as address, httpx.AsyncClient(base_url=address, timeout=30.0) as client:
         yield client
 
@@ -301,7 +310,8 @@ async def test_what_had_come_when_the_provider_broke_off_is_kept(tmp_path: Path,
         events = await ask(client, "Break.", dialect)
         assert [event.kind for event in events] == ["text", "error"]
         events = await ask(client, "And now?", dialect)
-        assert [event.kind for event in events[:1] + events[-1:]] == ["result", "done"]
+        first = "text" if dialect == "anthropic" else "result"  # there the call's arguments had come whole
+        assert [event.kind for event in events[:1] + events[-1:]] == [first, "done"]
         history = (await client.get("/chat/mira")).json()["said"]
     assert [turn["text"] for turn in history[:2]] == ["Break.", "one "]
     assert ("one" in said(model.bodies[-1]), "And now?" in said(model.bodies[-1])) == (True, True)
@@ -341,6 +351,30 @@ async def test_a_long_conversation_stays_within_a_small_window_whoever_answers(t
     assert "Question 0:" in said(model.bodies[0])
     assert "Question 0:" not in said(model.bodies[-1])
     assert {dialect_of(body) for body in model.bodies} == set(DIALECTS)
+
+
+async def test_a_long_conversation_is_summed_up_by_a_provider_that_fails_twice(tmp_path: Path, model: Model):
+    rule = "Never open gate OPS-441 at night."
+    model.failures = ["I'm sorry, I can't help with that.", "## Goal\nNone\n"]
+    asked = [f"Note {rule}"]
+    async with agent(tmp_path / "store", summarizer=agent_server.summarize) as client:
+        await ask(client, asked[0])
+        for number in range(14):
+            asked.append(f"Question {number}: " + "wind and water " * 200)
+            events = await ask(client, asked[-1], DIALECTS[number % 2])
+            assert events[-1].kind == "done"
+        history = (await client.get("/chat/mira")).json()["said"]
+    assert [turn["text"] for turn in history if turn["role"] == "user"] == asked
+    assert len(history) == 2 * len(asked)
+    summaries = [body for body in model.bodies if asks_for_summary(body)]
+    assert (model.failures, len(summaries) > 2) == ([], True)
+    requests = [body for body in model.bodies if not asks_for_summary(body)]
+    assert len(requests) == len(asked)
+    assert all(rule in said(body) for body in requests)
+    newest = said(requests[-1])
+    assert ("watches the water of the harbour" in newest, "Question 0:" in newest) == (True, False)
+    async with agent(tmp_path / "store") as client:
+        assert (await client.get("/chat/mira")).json()["said"] == history
 
 
 async def test_a_server_that_is_killed_in_the_middle_of_a_tool_call_goes_on_where_it_was(tmp_path: Path, model: Model):
