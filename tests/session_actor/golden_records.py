@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from session_actor.blocks import CallRef, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
 from session_actor.budget.readings import Key, Quote
 from session_actor.compaction.facts import Fact, Facts
