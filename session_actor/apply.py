@@ -300,7 +300,7 @@ def _requested(state: State, event: Requested, _at_us: int, found: Request | Non
 
 def _request_refused(state: State, event: RequestRefused, _at_us: int, _found: Found) -> bool:
     note_refusal(state, event)
-    return event.too_long
+    return event.too_long and event.shorter
 
 
 def _compacted(state: State, event: Compacted, _at_us: int, _found: Found) -> Compaction:

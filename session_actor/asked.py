@@ -67,14 +67,12 @@ def note_refusal(state: State, refused: RequestRefused) -> None:
     """Learn from a request that was too long."""
     event = state.requests.get(refused.request)
     if event is not None and refused.too_long:
-        state.learned = fail(
-            state.learned,
-            event.quote,
-            event.allowance,
-            _on_path(refused.astray),
-            actual=refused.tokens,
-            limit=refused.limit,
-        )
+        state.learned = failed(state.learned, event, refused)
+
+
+def failed(learned: Learned, event: Requested, refused: RequestRefused) -> Learned:
+    """What is known when a request was too long."""
+    return fail(learned, event.quote, _on_path(refused.astray), actual=refused.tokens, limit=refused.limit)
 
 
 def _on_path(astray: tuple[int, ...]) -> Callable[[int], bool]:
@@ -94,7 +92,7 @@ def window_on(state: State, holds: Callable[[int], bool]) -> tuple[tuple[Mark, .
     """What is known of marks and lengths on frames that are copied."""
     marks = tuple(mark for mark in state.marks if holds(mark.at))
     learned = state.learned
-    return marks, Learned(tuple(one for one in learned.readings if holds(one.head)), learned.failures)
+    return marks, Learned(tuple(one for one in learned.readings if holds(one.head)), learned.ceilings)
 
 
 def newest_request(state: State, head: int, model: str | None = None, dialect: str | None = None) -> Requested | None:

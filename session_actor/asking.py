@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from . import content
 from .blocks import NULL, thawed
 from .budget.calibration import ceiling
-from .budget.readings import NOTHING, Learned
+from .budget.readings import NOTHING, Key, Learned
 from .budget.reserves import reserves
 from .content import checked
 from .errors import InvalidArgument, ValueNotStorable
@@ -85,15 +85,18 @@ class Ask(NamedTuple):
     def allowance(self, *, calibrated: bool = False) -> int:
         """What the input may take [tokens]."""
         allowance = self.reserves(calibrated=calibrated).allowance
-        most = ceiling(self.learned, self.model, self.dialect)
+        most = ceiling(self.learned, self.key)
         return allowance if most is None else min(allowance, most)
 
-    def unwarned(self) -> Ask | None:
-        """The same without what refusals have taught; None: they taught nothing of its model."""
-        learned = self.learned
-        if all((one.model, one.dialect) != (self.model, self.dialect) for one in learned.failures):
-            return None
-        return self._replace(learned=Learned(learned.readings))
+    @property
+    def key(self) -> Key:
+        """Whom it is for, under which instructions; of no compaction."""
+        return Key(self.model, self.dialect, self.top.configured)
+
+    @property
+    def warned(self) -> Key | None:
+        """The same when requests for it were refused as too long; None: none was."""
+        return None if ceiling(self.learned, self.key) is None else self.key
 
     def output(self, *, calibrated: bool = False) -> int:
         """The longest answer that it asks for [tokens]: unless it was said, one for which a plain call will do."""

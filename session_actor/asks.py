@@ -107,7 +107,7 @@ class Asks(Ingests, Reads):
         key: str | None = None,
         expect_head: int | None = None,
     ) -> bool:
-        """Say that a provider refused a request. One that was too long makes the next ones shorter.
+        """Say that a provider refused a request. One that was too long makes the next ones for that model shorter.
 
         Args:
             request: what was refused, or its `seq`.
@@ -119,8 +119,8 @@ class Asks(Ingests, Reads):
             expect_head: as for every change.
 
         Returns:
-            Whether it was refused for its length: then build another, which is shorter. Else the cause is elsewhere,
-            and sending it again may help.
+            Whether it was refused for its length and less can be shown: then build another, which is shorter. Else the
+            cause is elsewhere, and sending it again may help; or nothing shorter can be given.
 
         Raises:
             InvalidArgument: the request is none of the newest 32 of this session. What every change raises.

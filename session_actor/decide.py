@@ -111,7 +111,7 @@ def _reply_again(state: State, command: Command, key: str, entry: KeyEntry) -> o
     if isinstance(command, BuildRequest):
         return requesting.request_again(state, command, key, entry.seq)
     if isinstance(command, RequestFailed):
-        return command.too_long
+        return command.too_long and entry.answer.popped != 0
     if isinstance(command, CommitCompaction):
         return overlaying.compaction_again(state, command, entry.seq)
     return reply_of(state.table, entry.answer)

@@ -263,6 +263,8 @@ class RequestRefused(Event, frozen=True, gc=False, kw_only=False):
     """The longest input that the provider takes, by what it said; None: it did not say."""
     astray: tuple[int, ...] = ()
     """Of the frames of readings (`Learned`) those that are not on the path of the request."""
+    shorter: bool = True
+    """Whether less than it showed can be shown."""
 
 
 class Compacted(Event, frozen=True, gc=False, kw_only=False):

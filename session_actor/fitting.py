@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .artifacts import artifacts_in
 from .asked import next_number
-from .budget.calibration import price, ratio_of
+from .budget.calibration import HIGHEST, LOWEST, price
 from .budget.costs import Fixed, cost_of_extra
 from .budget.readings import Key, Shown
 from .budget.report import RED, YELLOW
-from .budget.trim import TARGET, Beside, TooBig, plan_trim
+from .budget.trim import TARGET, Beside, TooBig, least, plan_trim
 from .frames import Artifact
 from .ledger.entries import ResultsEntry
 from .ledger.fold import tail
@@ -95,7 +95,7 @@ def measured(state: State, ask: Ask, mark: Mark | None, overlay: Overlay | None,
 def unfitted(state: State, ask: Ask) -> Fit:
     """What a request would be by what is recorded, whether it fits or not. Raises `NothingToSend`."""
     overlay = overlay_at(state, ask.top.id)
-    mark = mark_at(state, ask.top.id, ask.allowance(), overlay)
+    mark = mark_at(state, ask, overlay)
     return measured(state, ask, begun(state, ask, mark, overlay), overlay)
 
 
@@ -105,37 +105,15 @@ def fitted(state: State, ask: Ask) -> Fit:
     When nothing fits by what a refusal has taught, as little as possible is shown all the same: a refusal may have been
     mistaken, and only an answer corrects it.
     """
-    try:
-        return _fitted(state, ask)
-    except ContextOverflow:
-        unwarned = ask.unwarned()
-        if unwarned is None:
-            raise
-        return _least(state, unwarned)
-
-
-def _fitted(state: State, ask: Ask) -> Fit:
     fit = unfitted(state, ask)
     for _ in range(_ROUNDS):
         mark = _next_mark(state, ask, fit)
         if mark is None:
             break
         fit = measured(state, ask, mark, fit.overlay)
-    if fit.quote.tokens > fit.allowance:
-        raise _overflow(state, ask, fit)
-    return fit
-
-
-def _least(state: State, ask: Ask) -> Fit:
-    """As little as can be shown. Raises `ContextOverflow` when even that does not fit."""
-    fit = unfitted(state, ask)
-    units = units_at(state, ask, fit)
-    beside, (cut, _, stubs) = _beside(units, fit), _as_is(fit)
-    least = plan_trim(units, beside, 1, cut=cut, stubs=stubs)
-    if isinstance(least, TooBig):
-        plan = plan_trim(units, beside, least.tokens, cut=cut, stubs=stubs, target=1.0)
-        if plan is not None and not isinstance(plan, TooBig):
-            fit = measured(state, ask, _mark(state, ask, fit, plan), fit.overlay)
+    if fit.quote.tokens <= fit.allowance:
+        return fit
+    fit = fit._replace(allowance=ask.reserves(calibrated=fit.quote.anchored).allowance)
     if fit.quote.tokens > fit.allowance:
         raise _overflow(state, ask, fit)
     return fit
@@ -146,21 +124,28 @@ def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
     quote, allowance = fit.quote, fit.allowance
     if quote.tokens < YELLOW * allowance and quote.upper < RED * allowance:
         return None
-    units = units_at(state, ask, fit)
+    units = units_at(state, fit)
     plan = _plan(units, fit)
     if plan is None:
         return None
     if isinstance(plan, TooBig):
         cap = _shorter(plan, fit) if quote.tokens > allowance and plan.part == "results" else None
-        return None if cap is None else _mark(state, ask, fit, _as_is(fit), cap)
+        if cap is not None:
+            return _mark(state, ask, fit, _as_is(fit), cap)
+        if ask.warned is None:
+            return None
+        plan = least(units, _beside(units, fit), cut=fit.rendered.view.cut, stubs=fit.rendered.view.stubs)
     mark = _mark(state, ask, fit, plan)
     return None if _same(mark, fit) else mark
 
 
-def units_at(state: State, ask: Ask, fit: Fit) -> list[Unit]:
-    """The units of what is shown, with what they really cost, as far as is known."""
-    rendered, key = fit.rendered, fit.quote.key
-    return units_of(rendered, rendered.piece(fit.last), state.table, ratio_of(ask.learned, key), pinned_now(state))
+def units_at(state: State, fit: Fit) -> list[Unit]:
+    """The units of what is shown, with what they really cost, as far as is known: their share of the quote."""
+    rendered, quote = fit.rendered, fit.quote
+    estimate = quote.messages + quote.tail
+    ratio = (quote.tokens - quote.fixed_tokens) / estimate if estimate else 1.0
+    ratio = min(max(ratio, LOWEST), HIGHEST)
+    return units_of(rendered, rendered.piece(fit.last), state.table, ratio, pinned_now(state))
 
 
 def _plan(units: list[Unit], fit: Fit) -> Trim | TooBig | None:
@@ -203,6 +188,7 @@ def _mark(
         *_artifacts(state, fit, cut),
         cap,
         0 if fit.overlay is None else fit.overlay.generation,
+        ask.warned if before is None or before.warned is None else before.warned,
     )
 
 
@@ -237,16 +223,16 @@ def _shorter(plan: TooBig, fit: Fit) -> int | None:
 
 def _overflow(state: State, ask: Ask, fit: Fit) -> ContextOverflow:
     """Blame the largest part of what cannot be left out."""
-    units, tokens = units_at(state, ask, fit), fit.quote.tokens
+    units, tokens = units_at(state, fit), fit.quote.tokens
     beside = _beside(units, fit)
     plan = plan_trim(units, beside, min(fit.allowance, tokens - 1))
-    least = plan.tokens if isinstance(plan, TooBig) else tokens
+    at_least = plan.tokens if isinstance(plan, TooBig) else tokens
     parts: dict[Part, int] = {
         "system": fit.fixed.system,
         "tools": fit.fixed.tools,
         "format": fit.extra,
         "ephemeral": fit.lent,
     }
-    parts["messages"] = least - sum(parts.values())
+    parts["messages"] = at_least - sum(parts.values())
     part = max(parts, key=lambda name: parts[name])
     return ContextOverflow(part, parts[part], fit.allowance, ask.model)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import msgspec
 
 from .errors import KeyConflict
-from .events import AnyEvent, Branched, Checkpointed, Moved, Pinned, Popped, Pushed
+from .events import AnyEvent, Branched, Checkpointed, Moved, Pinned, Popped, Pushed, RequestRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     frame: int | None = None
     """The frame of the reply, or the newest of several; None: there was none."""
     popped: int | None = None
-    """How many frames from `frame` downwards the reply lists; None: it is one frame."""
+    """How many frames from `frame` downwards the reply lists; None: it is one frame. Of a refused request: whether the
+    next one can be shorter."""
 
 
 class KeyEntry(msgspec.Struct, frozen=True, gc=False):
@@ -88,7 +89,7 @@ def answer_of(event: AnyEvent) -> Answer:
         case Checkpointed() | Pinned():
             return Answer(event.frame)
         case _:
-            return Answer()
+            return Answer(popped=int(event.too_long and event.shorter) if isinstance(event, RequestRefused) else None)
 
 
 def reply_of(table: Table, answer: Answer) -> object:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from .budget.readings import Key
 from .frames import Artifact
 from .tokens.estimate import estimate_tokens
 
@@ -56,6 +57,8 @@ class Mark(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Results estimated longer are shown in part [tokens]; None: by the usual rule."""
     generation: int = 0
     """The compaction that it was made on top of: under another it says nothing. 0: none."""
+    warned: Key | None = None
+    """Whom it was made for after a refusal: of others it says nothing. None: it was made without."""
 
 
 def newest_artifacts(artifacts: Sequence[Artifact], allowance: int, family: str) -> tuple[Artifact, ...]:
@@ -70,10 +73,13 @@ def newest_artifacts(artifacts: Sequence[Artifact], allowance: int, family: str)
     return tuple(artifacts[len(artifacts) - named :])
 
 
-def in_force(marks: Sequence[Mark], on_path: Callable[[int], bool], allowance: int, generation: int = 0) -> Mark | None:
+def in_force(
+    marks: Sequence[Mark], on_path: Callable[[int], bool], allowance: int, key: Key, generation: int = 0
+) -> Mark | None:
     """The mark that holds on a path for a budget: of those made on it, and not for far less, the one that shows least.
 
-    `generation`: of the compaction that is shown; marks of others do not count.
+    `key`: whom the request is for; marks that were made after refusals of others do not count. `generation`: of the
+    compaction that is shown; marks of others do not count.
 
     Marks are made one on top of the other, so that is the newest; but one for a larger window does not undo one for a
     smaller one, where two models take turns.
@@ -81,7 +87,10 @@ def in_force(marks: Sequence[Mark], on_path: Callable[[int], bool], allowance: i
     fit = [
         mark
         for mark in marks
-        if mark.generation == generation and allowance <= mark.allowance * ROOMIER and on_path(mark.at)
+        if mark.generation == generation
+        and mark.warned in {None, key}
+        and allowance <= mark.allowance * ROOMIER
+        and on_path(mark.at)
     ]
     return max(fit, key=_tightness, default=None)
 

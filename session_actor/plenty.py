@@ -107,7 +107,8 @@ def _without(state: State, ask: Ask, mark: Mark, start: int) -> Mark:
     named = newest_artifacts(found, allowance, ask.profile.family)
     more = len(found) - len(named) + mark.more
     number, stubs, cap = next_number(state), mark.stubs, mark.result_cap
-    return Mark(number, ask.top.id, start, allowance, stubs, kept, named, more, cap, mark.generation)
+    warned = mark.warned or ask.warned
+    return Mark(number, ask.top.id, start, allowance, stubs, kept, named, more, cap, mark.generation, warned)
 
 
 def _kept(hidden: Sequence[Frame], exchange: int | None, pinned: Callable[[Frame], bool]) -> tuple[int, ...]:

@@ -101,7 +101,7 @@ def _as_pinned(state: State, frame: Frame) -> Frame:
 
 async def _render(state: State, asked: Ask, overlay: Overlay | None, frames: Sequence[Frame]) -> None:
     """Render and count what will be shown, in slices, unless a request has done so."""
-    mark = mark_at(state, asked.top.id, asked.allowance(), overlay)
+    mark = mark_at(state, asked, overlay)
     view, target, window = view_at(state, asked.top, mark, overlay), asked.target(mark), window_of(state)
     shown = [frame for frame in frames if view.shows(frame.id)]
     for frame in shown[SLICE_FRAMES - 1 :: SLICE_FRAMES]:
@@ -116,7 +116,7 @@ def _wanted(state: State, asked: Ask, overlay: Overlay | None, frames: Sequence[
     from .compaction.plan import Wanted, shown_tokens
 
     fit, head = unfitted(state, asked), asked.top.id
-    units, profile = units_at(state, asked, fit), asked.profile
+    units, profile = units_at(state, fit), asked.profile
     taken = sum(unit.cost for unit in units)
     if overlay is not None:
         taken += shown_tokens(overlay.summary, profile.family)

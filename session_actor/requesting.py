@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .asked import astray, mark_of
+import msgspec
+
+from .asked import astray, failed, mark_of
 from .asking import ask
 from .calls import pending
 from .content import checked, count, flag
@@ -20,7 +22,7 @@ from .requests.request import Note, Request
 from .requests.tools import is_offered
 from .weight import SMALL, weight_of_request
 from .window import window_of
-from .window_errors import NothingToSend, RequestForgotten
+from .window_errors import ContextOverflow, NothingToSend, RequestForgotten
 
 if TYPE_CHECKING:
     from .asking import Ask
@@ -83,7 +85,24 @@ def request_failed(state: State, command: RequestFailed, head: int | None) -> De
     if limit is not None and checked(flag, command.with_output, "with_output"):
         limit = max(limit - event.max_output_tokens, limit // 4)
     too_long = checked(flag, command.too_long, "too_long")
-    return RequestRefused(seq, too_long, tokens, limit, astray(state, seq)), SMALL, None
+    refused = RequestRefused(seq, too_long, tokens, limit, astray(state, seq))
+    if too_long and not _shorter(state, event, refused):
+        refused = msgspec.structs.replace(refused, shorter=False)
+    return refused, SMALL, None
+
+
+def _shorter(state: State, event: Requested, refused: RequestRefused) -> bool:
+    """Whether the next request for the same frame will show less."""
+    quote = event.quote
+    top = state.table.get(quote.head)
+    if top is None:
+        return True
+    asked = ask(state, top, quote.key.dialect, quote.key.model, event.wanted_output, event.extra)
+    try:
+        fit = fitted(state, asked._replace(learned=failed(state.learned, event, refused)))
+    except (ContextOverflow, NothingToSend):
+        return False
+    return fit.quote.messages < quote.messages
 
 
 def _ask(state: State, command: BuildRequest, head: int | None) -> Ask:

@@ -64,7 +64,7 @@ def _mark(state: State, top: Frame, command: BuildRequest, overlay: Overlay | No
         asked = budget_ask(state, top, model, newest_request(state, top.id, model))
     else:
         asked = ask(state, top, dialect, model, command.max_output_tokens)
-    return mark_at(state, top.id, asked.allowance(), overlay)
+    return mark_at(state, asked, overlay)
 
 
 async def _load_runs(state: State, runs: Runs, cut: int) -> None:

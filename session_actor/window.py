@@ -140,12 +140,12 @@ def shown_frames(table: Table, head: int, view: View) -> list[Frame]:
     return [*kept, *reversed(found)]
 
 
-def mark_at(state: State, head: int, allowance: int, overlay: Overlay | None = None) -> Mark | None:
-    """The mark in force at a head for a budget; None: all is shown. `overlay`: the compaction that is."""
+def mark_at(state: State, ask: Ask, overlay: Overlay | None = None) -> Mark | None:
+    """The mark in force for what is asked for; None: all is shown. `overlay`: the compaction that is."""
     if not state.marks:
         return None
     generation = 0 if overlay is None else overlay.generation
-    return in_force(state.marks, on_path(state.table, head), allowance, generation)
+    return in_force(state.marks, on_path(state.table, ask.top.id), ask.allowance(), ask.key, generation)
 
 
 def view_at(

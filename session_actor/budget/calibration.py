@@ -17,15 +17,15 @@ from __future__ import annotations
 from math import exp
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .readings import Failure, Key, Learned, Quote, Reading, Shown, kept
+from .readings import Ceiling, Key, Learned, Quote, Reading, Shown, kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     OnPath = Callable[[int], bool]
 
-_LOWEST: Final = 0.5
-_HIGHEST: Final = 3.0
+LOWEST: Final = 0.5
+HIGHEST: Final = 3.0
 """A reading, or a ratio, outside of these is believed to be no count of what was sent."""
 
 _PRIOR_TOKENS: Final = 1_000
@@ -53,16 +53,20 @@ _MARGIN_ANCHORED: Final = 0.002
 _SURE: Final = 2.5
 """so many times as far as they were."""
 
+_OFFSET_SHARE, _OFFSET_TOKENS = 0.5, 2_000
+"""The fixed part costs no more beside its estimate than this share of it and so many tokens: what a first reading shows
+beyond is the messages'."""
+
+_BELOW: Final = 0.8
+"""A request was refused: the model is believed to take at most this share of it …"""
 _STEP: Final = 1.1
-"""A refusal makes prices go up at least by this."""
-_BELOW: Final = 0.97
-"""A request known to be so long was refused: the model takes at most this share of it."""
-_MOST: Final = 3
-"""No refusal makes prices go up by more than this: more would be implausible. Three together count at most."""
+"""… and so many times more with every answer since."""
 _LOWEST_SHARE: Final = 4
-"""… or the allowance lower than a fourth, unless it names a limit: of so small a request it was a mistake."""
-_MODELS: Final = 8
-"""The most models whose refusals are remembered."""
+"""A limit below a fourth of what was refused is believed to be something else."""
+_LARGEST: Final = 100_000_000
+"""No window is so large: a ceiling that has gone up to it says nothing any more."""
+_KEYS: Final = 8
+"""The most keys whose refusals are remembered."""
 
 
 def price(shown: Shown, learned: Learned, on_path: OnPath) -> Quote:
@@ -89,15 +93,13 @@ def price(shown: Shown, learned: Learned, on_path: OnPath) -> Quote:
         doubt = (off if same else _UNKNOWN) * unmeasured + _MEASURED * (shown.messages - unmeasured)
         share = unmeasured / shown.messages if shown.messages else 1.0
         margin = total * (max(_MARGIN, _SURE * off) * share + _MARGIN_REPRICED * (1 - share))
-    factor = _factor(learned, shown.key)
     return Quote(
         *shown[:-1],
-        tokens=max(0, round(total * factor)),
-        upper=max(0, round((total + margin) * factor)),
-        fixed_tokens=max(0, round(fixed * factor)),
+        tokens=max(0, round(total)),
+        upper=max(0, round(total + margin)),
+        fixed_tokens=max(0, round(fixed)),
         doubt=round(doubt),
         anchored=anchor is not None,
-        factor=factor,
     )
 
 
@@ -115,59 +117,56 @@ def learn(learned: Learned, quote: Quote, real: int, on_path: OnPath) -> Learned
         on_path: whether the frame of this id is `quote.head` or below it.
     """
     estimate = quote.fixed + quote.messages + quote.tail
-    if not (real > 0 and _LOWEST * estimate <= real <= _HIGHEST * estimate):
+    if not (real > 0 and LOWEST * estimate <= real <= HIGHEST * estimate):
         return learned
     place = (quote.key, quote.view, quote.head)
     others = [one for one in learned.readings if (one.key, one.view, one.head) != place]
     before = _newest(others, quote.key, quote.view, on_path)
     reading = _first(others, quote, real) if before is None else _next(before, quote, real)
-    failures = tuple(_corrected(one, quote.key, real) for one in learned.failures)
-    return Learned(kept([*others, reading]), tuple(one for one in failures if one.ceiling is not None))
+    ceilings = [_corrected(one, quote.key, real) for one in learned.ceilings]
+    return Learned(kept([*others, reading]), tuple(one for one in ceilings if one is not None))
 
 
 def fail(
-    learned: Learned,
-    quote: Quote,
-    allowance: int,
-    on_path: OnPath,
-    *,
-    actual: int | None = None,
-    limit: int | None = None,
+    learned: Learned, quote: Quote, on_path: OnPath, *, actual: int | None = None, limit: int | None = None
 ) -> Learned:
     """What is known once a provider refused a request as too long: the same view is over the allowance from now on.
 
-    Not so one that is so small that the refusal must be about something else. Either its price is (by what the provider
-    counted, or by a factor, when nothing was measured), or the allowance sinks below its price (`ceiling`).
+    The ceiling of its key is then what the error names, or four fifths of the request, and never higher than before.
 
     Args:
         learned: what the session knew.
         quote: of the request, from its record.
-        allowance: what the request had to fit in [tokens].
         on_path: whether the frame of this id is `quote.head` or below it.
         actual: the input tokens that the provider's error names; None: it names none.
         limit: the most input tokens that it names (what the model may answer already taken off); None: it names none.
     """
     measured = learned if actual is None else learn(learned, quote, actual, on_path)
     known = quote.tokens if actual is None or measured is learned else actual
-    highest = limit if limit is not None and limit > 0 else None
-    factor = quote.factor if measured is learned else 1.0
-    within = allowance if highest is None else min(allowance, highest)
-    if known <= within:
-        if measured is not learned or quote.upper < known * (2 - _BELOW):
-            highest = max(1, int(known * _BELOW), within // _LOWEST_SHARE)
-        else:
-            step = max(_STEP, (within + 1) * _STEP / max(1, known))
-            factor = min(factor * min(step, _MOST), _MOST**3)
-    return _refused(measured, Failure(quote.key.model, quote.key.dialect, factor, highest))
+    key = _place(quote.key)
+    found = Ceiling(key, max(1, int(known * _BELOW)))
+    if limit is not None and known // _LOWEST_SHARE <= limit < known:
+        found = Ceiling(key, max(1, limit), named=True)
+    before = ceiling_of(learned, key)
+    if before is not None and before.tokens <= found.tokens:
+        found = before
+    others = [one for one in learned.ceilings if one.key != key]
+    return Learned(measured.readings, (*others, found)[-_KEYS:])
 
 
-def ceiling(learned: Learned, model: str, dialect: str) -> int | None:
-    """The most input tokens that a model is known to take from its refusals; None: it refused nothing, or said nothing.
+def ceiling(learned: Learned, key: Key) -> int | None:
+    """The most input tokens that a model is believed to take from its refusals; None: it refused nothing.
 
     The allowance is never above it.
     """
-    known = (one.ceiling for one in learned.failures if (one.model, one.dialect) == (model, dialect))
-    return next(known, None)
+    found = ceiling_of(learned, key)
+    return None if found is None else found.tokens
+
+
+def ceiling_of(learned: Learned, key: Key) -> Ceiling | None:
+    """What refusals said of a model under the same instructions, whatever compaction is shown."""
+    place = _place(key)
+    return next((one for one in learned.ceilings if one.key == place), None)
 
 
 def ratio_of(learned: Learned, key: Key) -> float:
@@ -175,7 +174,7 @@ def ratio_of(learned: Learned, key: Key) -> float:
 
     Multiply the estimates of single messages by it where `price` cannot be asked (the units of `plan_trim`).
     """
-    return _rate(_of_model(learned, key), key).ratio * _factor(learned, key)
+    return _rate(_of_model(learned, key), key).ratio
 
 
 # --- what readings say -----------------------------------------------------------------------------------------------
@@ -200,7 +199,7 @@ def _head(reading: Reading) -> int:
 def _plausible(reading: Reading) -> bool:
     """Whether a difference can be what its frames cost: else something was left out, or put in, that frames are not."""
     estimate = reading.estimate_since
-    return estimate > 0 and _LOWEST * estimate <= reading.real_since <= _HIGHEST * estimate
+    return estimate > 0 and LOWEST * estimate <= reading.real_since <= HIGHEST * estimate
 
 
 class _Rate(NamedTuple):
@@ -218,7 +217,16 @@ def _rate(same: Sequence[Reading], key: Key) -> _Rate:
     for one in reversed(same):
         if one.since and _plausible(one):
             (ours if one.key == key else others).append(one)
-    return _weighed(ours, _weighed(others, _Rate(1.0, _ESTIMATED)))
+    return _weighed(ours, _weighed(others, _Rate(_first_ratio(same), _ESTIMATED)))
+
+
+def _first_ratio(same: Sequence[Reading]) -> float:
+    """By the newest first reading, when it is further off than the fixed part can be; else 1.0."""
+    for one in reversed(same):
+        if not one.since and _plausible(one):
+            beyond = abs(one.real - one.fixed - one.messages - one.tail) > _most_offset(one.fixed)
+            return one.real_since / one.estimate_since if beyond else 1.0
+    return 1.0
 
 
 def _weighed(newest_first: Sequence[Reading], prior: _Rate) -> _Rate:
@@ -254,6 +262,8 @@ def _pieces(shown: Shown, readings: Iterable[Reading], ratio: float) -> tuple[fl
 
     From the head down: frames between the heads of two readings at the rate that their difference shows, as far as
     nothing above has priced them already; the frames below the lowest at the rate of the first reading there.
+
+    Frames above the head of that one, which nothing measured, cost the ratio.
     """
     ordered = sorted(readings, key=_head, reverse=True)
     floor, above = shown.head, shown.messages
@@ -266,12 +276,26 @@ def _pieces(shown: Shown, readings: Iterable[Reading], ratio: float) -> tuple[fl
         total += ratio * (above - top) + one.real_since / one.estimate_since * (top - bottom)
         unmeasured += above - top
         floor, above = one.since, bottom
-    first = next((one for one in reversed(ordered) if not one.since and one.head >= floor and _plausible(one)), None)
-    rate = ratio if first is None else first.real_since / first.estimate_since
-    return total + rate * above, unmeasured + (above if first is None else 0)
+    first = _first_below(ordered, floor)
+    if first is None:
+        return total + ratio * above, unmeasured + above
+    top = above if first.head >= floor else shown.up_to(first.head)
+    rate = first.real_since / first.estimate_since
+    return total + ratio * (above - top) + rate * top, unmeasured + above - top
+
+
+def _first_below(ordered: Sequence[Reading], floor: int) -> Reading | None:
+    """The first reading (highest head first) that speaks for most of the frames up to `floor`; None: there is none."""
+    firsts = [one for one in ordered if not one.since and _plausible(one)]
+    whole = [one for one in firsts if one.head >= floor]
+    return whole[-1] if whole else next(iter(firsts), None)
 
 
 # --- how they are made -----------------------------------------------------------------------------------------------
+
+
+def _most_offset(fixed: int) -> int:
+    return int(_OFFSET_SHARE * fixed) + _OFFSET_TOKENS
 
 
 def _next(before: Reading, quote: Quote, real: int) -> Reading:
@@ -292,11 +316,12 @@ def _first(readings: Sequence[Reading], quote: Quote, real: int) -> Reading:
 
     When an earlier reading of the same key has told the fixed part's, it is the messages' alone.
     """
-    offset = round(quote.fixed_tokens / quote.factor) - quote.fixed
+    offset = quote.fixed_tokens - quote.fixed
     if not any(one.key == quote.key for one in readings):
-        error = real - quote.tokens / quote.factor
+        error = real - quote.tokens
         doubt = (_FIXED_SHARE * quote.fixed + _FIXED_TOKENS) ** 2
-        offset += round(error * doubt / (doubt + quote.doubt**2))
+        most = _most_offset(quote.fixed)
+        offset = max(-most, min(offset + round(error * doubt / (doubt + quote.doubt**2)), most))
     messages = real - quote.fixed - offset - quote.tail
     return Reading(
         *_estimates(quote), real=real, offset=offset, since=0, real_since=messages, estimate_since=quote.messages
@@ -310,23 +335,14 @@ def _estimates(quote: Quote) -> tuple[Key, int, int, int, int, int]:
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 
-def _factor(learned: Learned, key: Key) -> float:
-    found = (one.factor for one in learned.failures if (one.model, one.dialect) == (key.model, key.dialect))
-    return next(found, 1.0)
+def _place(key: Key) -> Key:
+    return key if not key.generation else Key(key.model, key.dialect, key.configured)
 
 
-def _corrected(failure: Failure, key: Key, real: int) -> Failure:
-    """What is left of a refusal after a reading: it was no longer too long, and it is measured what it is."""
-    if (failure.model, failure.dialect) != (key.model, key.dialect):
-        return failure
-    above = failure.ceiling is not None and real > failure.ceiling
-    return Failure(failure.model, failure.dialect, 1.0, None if above else failure.ceiling)
-
-
-def _refused(learned: Learned, failure: Failure) -> Learned:
-    place = (failure.model, failure.dialect)
-    before = ceiling(learned, *place)
-    known = [each for each in (before, failure.ceiling) if each is not None]
-    failure = Failure(*place, failure.factor, min(known, default=None))
-    others = [one for one in learned.failures if (one.model, one.dialect) != place]
-    return Learned(learned.readings, (*others, failure)[-_MODELS:])
+def _corrected(one: Ceiling, key: Key, real: int) -> Ceiling | None:
+    """What is left of a ceiling after an answer: nothing, when a longer request was answered."""
+    if one.key != _place(key):
+        return one
+    if real > one.tokens or one.tokens > _LARGEST:
+        return None
+    return one if one.named else Ceiling(one.key, int(one.tokens * _STEP) + 1)

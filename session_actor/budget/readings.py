@@ -65,8 +65,6 @@ class Quote(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """How far off the messages may be priced (one standard deviation)."""
     anchored: bool
     """Whether a reading of this key and view was found on the path: `calibrated`."""
-    factor: float = 1.0
-    """By how much `tokens` is above what was measured and estimated, as longer requests than this were refused."""
 
 
 class Reading(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -92,15 +90,15 @@ class Reading(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What they were estimated at."""
 
 
-class Failure(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class Ceiling(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What refusals of too long requests said of a model."""
 
-    model: str
-    dialect: str
-    factor: float = 1.0
-    """By how much prices of this model go up, until a reading says better."""
-    ceiling: int | None = None
-    """The most input tokens that the model is known to take; None: nothing is known."""
+    key: Key
+    """Whose requests were refused; of no compaction."""
+    tokens: int
+    """The most input tokens that are believed to be taken."""
+    named: bool = False
+    """Whether the provider named it; else it is a guess, which goes up with every answer."""
 
 
 class Learned(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -108,8 +106,8 @@ class Learned(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     readings: tuple[Reading, ...] = ()
     """Oldest first."""
-    failures: tuple[Failure, ...] = ()
-    """One of each model and dialect, the newest few, oldest first."""
+    ceilings: tuple[Ceiling, ...] = ()
+    """At most one of a key, the newest few, oldest first."""
 
 
 NOTHING: Final = Learned()

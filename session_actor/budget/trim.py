@@ -130,6 +130,15 @@ def plan_trim(
     return _trim(units, gone, cut, stubs, total)
 
 
+def least(units: Sequence[Unit], beside: Beside, *, cut: int = 0, stubs: int = 0) -> Trim:
+    """The plan that leaves out all that may go."""
+    stubs = max(stubs, _stubs(units, 0))
+    costs = [unit.cost - unit.stub_saving if unit.frames[-1] < stubs else unit.cost for unit in units]
+    gone = {place for bite in _bites(units, costs, 0) for place in bite}
+    total = sum(beside) + sum(cost for place, cost in enumerate(costs) if place not in gone)
+    return _trim(units, gone, cut, stubs, total)
+
+
 def _stubs(units: Sequence[Unit], allowance: int) -> int:
     """The id below which results are old: the first frame of what is new enough to be shown whole.
 

@@ -180,7 +180,7 @@ GOLDEN = [
             made=Mark(2, 9, 5, 9000, 5, (2,), (Artifact("a.py", "read"),)),
         ),
         (
-            '{"quote":[["gpt-5","openai_chat",1,0],2,9,120,800,15,935,1028,130,80,false,1.0],"allowance":9000,'
+            '{"quote":[["gpt-5","openai_chat",1,0],2,9,120,800,15,935,1028,130,80,false],"allowance":9000,'
             '"max_output_tokens":4096,"hash":"abababababababababababababababab","made":{"number":2,"at":9,"cut":5,'
             '"allowance":9000,"stubs":5,"kept":[2],"artifacts":[{"path":"a.py","how":"read"}]}}'
         ),
@@ -189,6 +189,7 @@ GOLDEN = [
         RequestRefused(7, True, 210000, 195904, (3,)),
         '{"request":7,"too_long":true,"tokens":210000,"limit":195904,"astray":[3]}',
     ),
+    (RequestRefused(7, True, shorter=False), '{"request":7,"too_long":true,"shorter":false}'),
     (
         Pushed(6, 5, turns=(), retracted=Retraction("the disk is large", "it is full")),
         '{"id":6,"parent":5,"turns":[],"retracted":{"assumption":"the disk is large","note":"it is full"}}',

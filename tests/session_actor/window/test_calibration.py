@@ -78,10 +78,10 @@ frames = st.lists(
 
 def test_without_readings_the_price_is_the_estimate_and_a_tenth_may_be_added():
     quote = Talk(even(5)).quote(5, tail=40)
-    assert (quote.tokens, quote.upper, quote.anchored, quote.factor) == (1_540, 1_694, False, 1.0)
+    assert (quote.tokens, quote.upper, quote.anchored) == (1_540, 1_694, False)
     assert (quote.fixed, quote.messages, quote.tail, quote.fixed_tokens) == (1_000, 500, 40, 1_000)
     assert ratio_of(NOTHING, KEY) == 1.0
-    assert ceiling(NOTHING, "model", "anthropic") is None
+    assert ceiling(NOTHING, KEY) is None
 
 
 # --- anchors ---------------------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_the_newest_differences_are_kept_finest():
 def test_what_is_known_survives_being_written_down():
     talk = Talk(even(30))
     talk.ask(*range(1, 31))
-    talk.learned = fail(talk.learned, talk.quote(30), 10_000, lambda _frame: True)
+    talk.learned = fail(talk.learned, talk.quote(30), lambda _frame: True)
     again = msgspec.json.decode(msgspec.json.encode(talk.learned), type=Learned)
     assert again == talk.learned
     assert price(talk.shown(30, cut=4), again, lambda _frame: True) == talk.quote(30, cut=4)
@@ -285,53 +285,80 @@ def test_what_is_known_survives_being_written_down():
 def test_what_was_refused_is_over_the_allowance_from_then_on(sizes, data, actual, limit, before):
     talk = Talk(sizes)
     talk.ask(*sorted(data.draw(st.sets(st.integers(1, len(sizes)), max_size=4))))
-    quote = talk.quote(len(sizes))
-    allowance = data.draw(st.integers(quote.tokens, 5 * quote.tokens // 2))
     for _ in range(before + 1):
-        quote = talk.quote(len(sizes))
-        known = ceiling(talk.learned, "model", "anthropic")
-        allowance = allowance if known is None else min(allowance, known)
-        talk.learned = fail(talk.learned, quote, allowance, lambda _frame: True, actual=actual, limit=limit)
-        known = ceiling(talk.learned, "model", "anthropic")
-        assert talk.quote(len(sizes)).tokens > (allowance if known is None else min(allowance, known))
+        talk.learned = fail(talk.learned, talk.quote(len(sizes)), lambda _frame: True, actual=actual, limit=limit)
+        known = ceiling(talk.learned, KEY)
+        assert known is not None
+        assert talk.quote(len(sizes)).tokens > known
 
 
-def test_a_refusal_without_figures_makes_prices_go_up_until_a_reading_says_better():
+def test_a_refusal_without_figures_says_that_four_fifths_are_too_much_and_changes_no_price():
     talk = Talk(even(30))
-    talk.learned = fail(talk.learned, talk.quote(30), 8_000, lambda _frame: True)
-    assert talk.quote(30).tokens > 8_000
-    assert ratio_of(talk.learned, KEY) > 2
-    assert talk.quote(30, key=Key("other", "anthropic")).tokens == 4_000
-    talk.ask(10, cut=5)
-    assert talk.learned.failures == ()
-    assert talk.quote(10, cut=5).tokens == talk.real(10, cut=5)
+    talk.learned = fail(talk.learned, talk.quote(30), lambda _frame: True)
+    assert ceiling(talk.learned, KEY) == 3_200
+    assert talk.quote(30).tokens == 4_000
+    for _ in range(2):
+        talk.learned = fail(talk.learned, talk.quote(30), lambda _frame: True)
+    assert ceiling(talk.learned, KEY) == 3_200, "the same again says nothing new"
+    talk.learned = fail(talk.learned, talk.quote(10), lambda _frame: True)
+    assert ceiling(talk.learned, KEY) == 1_600
+
+
+@pytest.mark.parametrize("key", [Key("other", "anthropic", 1), Key("model", "gemini", 1), Key("model", "anthropic", 2)])
+def test_a_refusal_says_nothing_of_another_model_dialect_or_instructions(key):
+    talk = Talk(even(30))
+    talk.learned = fail(talk.learned, talk.quote(30), lambda _frame: True)
+    assert ceiling(talk.learned, key) is None
+    talk.ask(30, key=key)
+    assert ceiling(talk.learned, KEY) == 3_200
+    assert ceiling(talk.learned, Key("model", "anthropic", 1, 5)) == 3_200, "under a compaction it holds"
+
+
+def test_every_answer_raises_a_guess_by_a_tenth_and_leaves_what_the_provider_named():
+    talk = Talk(even(30))
+    talk.learned = fail(talk.learned, talk.quote(30), lambda _frame: True)
+    talk.ask(5)
+    assert ceiling(talk.learned, KEY) == 3_521
+    talk.ask(6)
+    assert ceiling(talk.learned, KEY) == 3_874
+    talk.learned = fail(talk.learned, talk.quote(30), lambda _frame: True, limit=3_000)
+    talk.ask(7)
+    assert ceiling(talk.learned, KEY) == 3_000
 
 
 def test_a_refusal_of_a_measured_length_lowers_what_the_model_is_believed_to_take():
     talk = Talk(even(30))
     talk.ask(*range(1, 31))
-    talk.learned = fail(talk.learned, talk.quote(30), 8_000, lambda _frame: True)
-    assert ceiling(talk.learned, "model", "anthropic") == int(talk.real(30) * 0.97)
-    assert ceiling(talk.learned, "model", "gemini") is None
+    talk.learned = fail(talk.learned, talk.quote(30), lambda _frame: True)
+    assert ceiling(talk.learned, KEY) == int(talk.real(30) * 0.8)
     assert talk.quote(30).tokens == talk.real(30)
+
+
+def test_a_first_reading_beyond_what_the_fixed_part_can_cost_is_the_messages():
+    talk = Talk(even(1_000, 100, 158), fixed=20, real_fixed=20)
+    talk.ask(800)
+    assert ratio_of(talk.learned, KEY) == pytest.approx(1.58, abs=0.01)
+    quote = talk.quote(1_000, cut=501, view=7)
+    assert not quote.anchored
+    assert quote.tokens == pytest.approx(talk.real(1_000, cut=501), rel=0.02)
 
 
 def test_a_refusal_that_names_the_length_and_the_limit_is_a_reading_and_a_ceiling():
     talk = Talk(even(30))
-    talk.learned = fail(talk.learned, talk.quote(30), 8_000, lambda _frame: True, actual=5_200, limit=5_000)
+    talk.learned = fail(talk.learned, talk.quote(30), lambda _frame: True, actual=5_200, limit=5_000)
     assert talk.quote(30).tokens == 5_200
-    assert ceiling(talk.learned, "model", "anthropic") == 5_000
-    talk.learned = fail(talk.learned, talk.quote(30), 5_000, lambda _frame: True, limit=4_500)
-    talk.learned = fail(talk.learned, talk.quote(30), 4_500, lambda _frame: True, limit=4_800)
-    assert ceiling(talk.learned, "model", "anthropic") == 4_500, "the lowest that was named"
+    assert ceiling(talk.learned, KEY) == 5_000
+    talk.learned = fail(talk.learned, talk.quote(30), lambda _frame: True, limit=4_500)
+    talk.learned = fail(talk.learned, talk.quote(30), lambda _frame: True, limit=4_800)
+    assert ceiling(talk.learned, KEY) == 4_500, "the lowest that was named"
 
 
 def test_a_longer_request_that_was_answered_lifts_the_ceiling():
     talk = Talk(even(30))
-    talk.learned = fail(talk.learned, talk.quote(10), 8_000, lambda _frame: True, limit=1_800)
-    assert ceiling(talk.learned, "model", "anthropic") == 1_800
+    talk.learned = fail(talk.learned, talk.quote(10), lambda _frame: True, limit=1_800)
+    assert ceiling(talk.learned, KEY) == 1_800
     talk.ask(20)
-    assert ceiling(talk.learned, "model", "anthropic") is None
+    assert ceiling(talk.learned, KEY) is None
 
 
 # --- all of it -------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import anthropic
 import httpx
 import openai
@@ -11,12 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from session_actor import InvalidArgument
-from session_actor.blocks import Text
+from session_actor.blocks import Text, ToolCall
 from session_actor.budget.refusals import TooLong, too_long
-from session_actor.commands import AddAssistant, AddResponse, AddUser, BuildRequest, Configure, Pop, RequestFailed
+from session_actor.commands import (
+    AddAssistant,
+    AddResponse,
+    AddToolResult,
+    AddUser,
+    BuildRequest,
+    Configure,
+    Pop,
+    RequestFailed,
+)
 from session_actor.frames import Turn, Usage
 
-from .asked import DIALECTS, Asked, same, shown
+from .asked import DIALECTS, MESSAGES, Asked, same, shown
 
 ANTHROPIC = {
     "type": "error",
@@ -164,13 +175,52 @@ def test_a_request_that_failed_for_another_reason_changes_nothing(live, dialect)
 
 def test_a_real_count_that_comes_later_makes_up_for_a_refusal(live):
     talked(live)
-    request = live.ask()
-    live.do(RequestFailed(request.seq))
-    dear = live.ask()
-    usage = Usage(input_tokens=dear.input_tokens // 2)
-    live.do(AddResponse(Turn("assistant", (), usage), dear.seq))
+    live.do(RequestFailed(live.ask().seq))
+    believed = live.ask() and live.asked.allowance
+    live.do(AddResponse(Turn("assistant", (), Usage(input_tokens=live.asked.quote.tokens)), live.state.seq))
     live.do(AddUser("And then?"))
-    assert live.ask().input_tokens < dear.input_tokens
+    live.ask()
+    assert believed < live.asked.allowance == int(believed * 1.1) + 1
+
+
+def messages(request):
+    return len(request[MESSAGES[request.dialect]])
+
+
+@pytest.mark.parametrize("words", [30, 700])
+def test_refusals_without_figures_end_at_the_newest_exchange_and_say_so(live, dialect, words):
+    for number in range(20):
+        live.do(AddUser(f"question {number} " + "why " * words))
+        live.do(AddAssistant("thus " * words))
+    live.do(AddUser("And?"))
+    request = live.ask(dialect)
+    seen = [messages(request)]
+    while live.do(RequestFailed(request.seq, key=f"k{request.seq}")):
+        assert live.do(RequestFailed(request.seq, key=f"k{request.seq}")) is True
+        request = live.ask(dialect)
+        assert same(live.again(dialect), request)
+        seen.append(messages(request))
+    assert seen[-1] == (2 if dialect == "openai_chat" else 1), "the system prompt is a message there"
+    assert all(after < before for before, after in pairwise(seen))
+    assert live.do(RequestFailed(request.seq, key=f"k{request.seq}")) is False
+    assert same(live.ask(dialect), request)
+    usage = Usage(input_tokens=request.input_tokens)
+    live.do(AddResponse(Turn("assistant", (Text("Well."),), usage), request.seq))
+    live.do(AddUser("And then?"))
+    assert messages(live.ask(dialect)) > seen[-1], "it was answered: the refusals were mistaken"
+
+
+def test_a_long_result_is_shown_at_less_length_when_it_was_refused(live, dialect):
+    live.do(AddUser("Look."))
+    live.do(AddAssistant("", tool_calls=[ToolCall("c1", "ls", "{}")]))
+    live.do(AddToolResult("c1", "hay " * 4_000))
+    request = live.ask(dialect)
+    lengths = [request.input_tokens]
+    while live.do(RequestFailed(request.seq)):
+        request = live.ask(dialect)
+        lengths.append(request.input_tokens)
+    assert all(after < before for before, after in pairwise(lengths))
+    assert lengths[-1] < 300
 
 
 def test_a_request_of_nobody_is_refused(live):
@@ -197,7 +247,7 @@ async def test_a_session_takes_the_exception_itself(session):
     await session.add_user("And?")
     request = await session.build_request("anthropic")
     assert await session.request_failed(request, Refusal("Error code: 400", ANTHROPIC)) is True
-    assert len(str(await session.build_request("anthropic"))) < len(str(request))
+    assert len((await session.build_request("anthropic"))["messages"]) < len(request["messages"])
     assert await session.request_failed(request.seq, TimeoutError("slow")) is False
     with pytest.raises(InvalidArgument):
         await session.request_failed("x", "y")
