@@ -37,6 +37,8 @@ def check(request: Mapping[str, Any], problems: Problems) -> None:
     _system(request.get("system"), problems, cache)
     _thinking(request.get("thinking"), most, problems, between_tools=own and _interleaves(request))
     turns = _messages(request, problems, cache)
+    _stop(request.get("stop_sequences"), problems)
+    _beside_thinking(request, problems, turns)
     if turns.tool_blocks and not own:
         problems.add("tools", "no-tools", "must be given, since the messages hold tool_use or tool_result blocks")
     cache.breakpoint("request", request)  # the automatic one takes one of the four
@@ -104,6 +106,27 @@ def _thinking(value: object, most: int | None, problems: Problems, *, between_to
     budget = None if given is None else problems.positive("thinking.budget_tokens", given, _LEAST_THINKING_TOKENS)
     if budget is not None and most is not None and budget >= most and not between_tools:
         problems.add("thinking.budget_tokens", "limit", "must be below max_tokens")
+
+
+def _stop(value: object, problems: Problems) -> None:
+    if value is None:
+        return
+    for place, text in enumerate(problems.sequence("stop_sequences", value, filled=False) or ()):
+        problems.text(f"stop_sequences[{place}]", text, blank=False)
+
+
+def _beside_thinking(request: Mapping[str, Any], problems: Problems, turns: Turns) -> None:
+    """What does not go with thinking (docs "Thinking", feature compatibility)."""
+    thinking = as_mapping(request.get("thinking"))
+    if thinking is None or thinking.get("type") != "enabled":
+        return
+    choice = as_mapping(request.get("tool_choice"))
+    if choice is not None and choice.get("type") in ("any", "tool"):
+        problems.add("tool_choice", "conflict", "must be 'auto' or 'none' beside thinking: it may not force a call")
+    if request.get("temperature") not in (None, 1):
+        problems.add("temperature", "conflict", "must be 1, or left out, beside thinking")
+    if turns.prefill is not None:
+        problems.add(turns.prefill, "conflict", "must be a user's message: thinking goes on with no answer begun")
 
 
 def _messages(request: Mapping[str, Any], problems: Problems, cache: Cache) -> Turns:

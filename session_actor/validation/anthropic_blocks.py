@@ -36,6 +36,8 @@ IN_RESULT: Final = frozenset({"text", "image", "document", "search_result", "too
 CALL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CALL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _MOST_BREAKPOINTS: Final = 4
+_LONGEST_IMAGE: Final = 5 << 20
+"""In base64: "image exceeds 5 MB maximum"."""
 _PDF: Final = frozenset({"application/pdf"})
 _PLAIN: Final = frozenset({"text/plain"})
 
@@ -141,7 +143,7 @@ def _tool_use(problems: Problems, _cache: Cache, path: str, block: Mapping[str, 
 
 def _tool_result(problems: Problems, cache: Cache, path: str, block: Mapping[str, Any]) -> None:
     _call_id(problems, path, block, "tool_use_id")
-    if block.get("content") is not None:  # without one it says that there is nothing to say
+    if block.get("content") not in (None, ""):  # without one it says that there is nothing to say
         content(problems, cache, f"{path}.content", block["content"], IN_RESULT)
     if not isinstance(block.get("is_error", False), bool | None):
         problems.add(f"{path}.is_error", "type", f"must be a bool, got {named(block['is_error'])}")
@@ -183,6 +185,9 @@ def _image(problems: Problems, cache: Cache, path: str, block: Mapping[str, Any]
     source = as_mapping(block.get("source"))
     if source is not None and source.get("type") == "base64":
         media.media_type(problems, f"{path}.source.media_type", source.get("media_type"), media.WEB_IMAGES)
+        data = source.get("data")
+        if isinstance(data, str) and len(data) > _LONGEST_IMAGE:
+            problems.add(f"{path}.source.data", "limit", f"must be at most {_LONGEST_IMAGE} characters long")
 
 
 def _document(problems: Problems, cache: Cache, path: str, block: Mapping[str, Any]) -> None:

@@ -34,6 +34,8 @@ class Turns:
         self._server: dict[str, str] = {}  # the server's own calls without a result
         self._seen: set[str] = set()
         self.tool_blocks = False
+        self.prefill: str | None = None
+        """The path of a last message that begins the answer; None: there is none. A paused turn is none."""
 
     def broken(self) -> None:
         """A message of no role at all stands here: the next one is compared with nothing."""
@@ -61,6 +63,9 @@ class Turns:
             self._calls(blocks)
             self._server_calls(blocks, last=last)
             if last:
+                kinds = {kind for _, kind, _ in blocks}
+                if kinds.isdisjoint(THINKING | SERVER_CALLS | SERVER_RESULTS):
+                    self.prefill = path
                 self._ends_well(place, value, blocks)
 
     def close(self) -> None:

@@ -23,6 +23,7 @@ _BY_ROLE: Final[dict[str, frozenset[str]]] = {
     "assistant": frozenset({"text", "refusal"}),
     "tool": frozenset({"text"}),
 }
+_DETAILS: Final = ("auto", "low", "high", "original")
 _AUDIO: Final = ("wav", "mp3")
 
 
@@ -54,6 +55,8 @@ def _media(problems: Problems, path: str, kind: str, part: Mapping[str, Any]) ->
     if kind == "image_url":
         if problems.required(place, inner, "url") is not None:
             media.data_or_web_address(problems, f"{place}.url", inner["url"], media.WEB_IMAGES)
+        if inner.get("detail") not in (None, *_DETAILS):
+            problems.add(f"{place}.detail", "unknown", f"must be one of {', '.join(_DETAILS)}")
     elif kind == "file":
         _file(problems, place, inner)
     else:

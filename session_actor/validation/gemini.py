@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .problems import Problems
 
 TOOL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
+_MODES: Final = ("MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED")
+_MODES_THAT_NAME: Final = ("ANY", "VALIDATED")
 _SIGNS: Final = re.compile(r"gemini-(?:[3-9]|\d{2})(?!.*image)")
 
 
@@ -43,7 +45,10 @@ def check(request: Mapping[str, Any], problems: Problems) -> None:
     turns = Turns(problems, TOOL_NAME, asks_signature=signs)
     for place, item in enumerate(contents):
         path = f"contents[{place}]"
-        content = as_mapping(item)
+        if isinstance(item, str) and place and isinstance(contents[place - 1], str):
+            problems.text(path, item)  # the SDK makes one content of the user's of those that stand together
+            continue
+        content = {"role": "user", "parts": [{"text": item}]} if isinstance(item, str) else as_mapping(item)
         if content is None:
             problems.add(path, "type", f"must be a Content, got {named(item)}")
             turns.broken()
@@ -59,6 +64,11 @@ def _config(config: Mapping[str, Any], problems: Problems) -> None:
     system = field(config, "system_instruction")
     if system is not None:
         instruction(problems, "config.system_instruction", system)
+    if field(config, "candidate_count") is not None:
+        problems.positive("config.candidate_count", field(config, "candidate_count"))
+    for key in ("response_schema", "response_json_schema"):
+        if field(config, key) is not None and field(config, "response_mime_type") is None:
+            problems.add("config.response_mime_type", "missing", f"must be given beside {key}")
     names: set[str] = set()
     listed = config.get("tools")
     for place, item in enumerate(
@@ -68,13 +78,41 @@ def _config(config: Mapping[str, Any], problems: Problems) -> None:
         tool = as_mapping(item)
         if tool is not None:
             _tool(path, tool, problems, names)
-        elif not callable(item):  # the SDK takes functions, and makes their declarations
+        elif callable(item):  # the SDK takes functions, and makes their declarations
+            names.add(getattr(item, "__name__", ""))
+        else:
             problems.add(path, "type", f"must be a Tool, got {named(item)}")
+    _choice(config, problems, names)
+
+
+def _choice(config: Mapping[str, Any], problems: Problems, names: set[str]) -> None:
+    """Check which functions the model may or must call (docs "Function calling", modes)."""
+    settings = as_mapping(field(config, "tool_config"))
+    calling = None if settings is None else as_mapping(field(settings, "function_calling_config"))
+    if calling is None:
+        return
+    path = "config.tool_config.function_calling_config"
+    mode = calling.get("mode")
+    word = mode.upper() if isinstance(mode, str) else mode
+    if word not in (None, *_MODES):
+        problems.add(f"{path}.mode", "unknown", f"is {named(mode)}; it must be one of {', '.join(_MODES)}")
+        return
+    allowed = field(calling, "allowed_function_names")
+    if allowed is None:
+        return
+    where = f"{path}.allowed_function_names"
+    if word not in _MODES_THAT_NAME:
+        problems.add(where, "conflict", f"may only be given in the modes {', '.join(_MODES_THAT_NAME)}")
+    for place, name in enumerate(problems.sequence(where, allowed, filled=False) or ()):
+        if not isinstance(name, str) or name not in names:
+            problems.add(f"{where}[{place}]", "unknown", f"no function is named {named(name)}")
 
 
 def _tool(path: str, tool: Mapping[str, Any], problems: Problems, names: set[str]) -> None:
     declarations = field(tool, "function_declarations")
     if declarations is None:  # one of the provider's own
+        if all(value is None for value in tool.values()):
+            problems.add(path, "empty", "must hold functions or a tool of the provider's own")
         return
     place = f"{path}.function_declarations"
     for number, item in enumerate(problems.sequence(place, declarations) or ()):

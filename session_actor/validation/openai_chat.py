@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from . import tools
 from .chat_parts import parts
 from .problems import as_mapping, named
+from .strict import response_format, strict_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,8 @@ TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 CALL_ID: Final = re.compile(r"[!-~]{1,40}")
 _LIMITS: Final = ("max_completion_tokens", "max_tokens")
 _ONLY_WITH_TOOLS: Final = ("tool_choice", "parallel_tool_calls")
+_MOST_STOPS: Final = 4
+_MOST_TOOLS: Final = 128
 _CHOICES: Final = ("none", "auto", "required")
 _ASIDE: Final = ("system", "developer")
 _ROLES: Final = (*_ASIDE, "user", "assistant", "tool")
@@ -39,6 +42,7 @@ def check(request: Mapping[str, Any], problems: Problems) -> None:
     if len(limits) > 1:
         problems.add(limits[0], "limit", "must not be given together with max_tokens")
     _tools(request, problems)
+    _answer(request, problems)
     value = problems.required("", request, "messages")
     messages = () if value is None else problems.sequence("messages", value) or ()
     turns = _Turns(problems)
@@ -59,6 +63,8 @@ def _tools(request: Mapping[str, Any], problems: Problems) -> None:
     listed = tools.listed(problems, request)
     if request.get("tools") in ([], ()):
         problems.add("tools", "empty", "must not be an empty list: leave the key out")
+    if len(listed) > _MOST_TOOLS:
+        problems.add("tools", "limit", f"must hold at most {_MOST_TOOLS} tools")
     for path, tool in listed:
         kind = tool.get("type")
         if kind not in ("function", "custom"):
@@ -72,6 +78,8 @@ def _tools(request: Mapping[str, Any], problems: Problems) -> None:
         tools.distinct(problems, place, tools.tool_name(problems, place, inner, TOOL_NAME), names)
         if inner.get("parameters") is not None:  # without them it takes none
             tools.object_schema(problems, f"{place}.parameters", inner["parameters"])
+        if inner.get("strict") is True:
+            strict_schema(problems, f"{place}.parameters", inner.get("parameters"))
     for key in _ONLY_WITH_TOOLS:
         if request.get(key) is not None and not listed:
             problems.add(key, "no-tools", "must not be given without tools")
@@ -89,6 +97,21 @@ def _choice(value: object, problems: Problems, known: set[str]) -> None:
         function = problems.mapping("tool_choice.function", choice["function"])
         if function is not None:
             tools.chosen(problems, "tool_choice.function", function, known)
+
+
+def _answer(request: Mapping[str, Any], problems: Problems) -> None:
+    """Check what is asked of the answer."""
+    wanted = as_mapping(request.get("response_format"))
+    if wanted is not None and wanted.get("type") == "json_schema":
+        value = problems.required("response_format", wanted, "json_schema")
+        schema = None if value is None else problems.mapping("response_format.json_schema", value)
+        if schema is not None:
+            response_format(problems, "response_format.json_schema", schema)
+    stop = request.get("stop")
+    if isinstance(stop, list | tuple) and len(stop) > _MOST_STOPS:  # pyright: ignore[reportUnknownArgumentType] - of anything
+        problems.add("stop", "limit", f"must hold at most {_MOST_STOPS} texts")
+    if request.get("top_logprobs") is not None and request.get("logprobs") is not True:
+        problems.add("logprobs", "missing", "must be true beside top_logprobs")
 
 
 class _Turns:
@@ -115,11 +138,13 @@ class _Turns:
         if role not in _ASIDE:
             self._alternate(path, role)
             self.side, self._path = role, path
+        elif self.side == "user":
+            self.side = "?"  # instructions stand between two messages of the user
         if role == "assistant":
             self._assistant(path, message)
             return
         value = self._problems.required(path, message, "content")
-        if value is not None:
+        if value is not None and not (role == "tool" and value == ""):
             parts(self._problems, f"{path}.content", value, role)
 
     def close(self) -> None:
@@ -158,7 +183,9 @@ class _Turns:
     def _assistant(self, path: str, message: Mapping[str, Any]) -> None:
         problems = self._problems
         content, calls = message.get("content"), message.get("tool_calls")
-        if content is not None:
+        if content == "" and calls:
+            pass  # as many servers write it
+        elif content is not None:
             parts(problems, f"{path}.content", content, "assistant")
         elif calls is None and all(message.get(key) is None for key in ("refusal", "audio", "function_call")):
             problems.add(path, "empty", "has neither a content nor tool_calls")

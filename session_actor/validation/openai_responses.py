@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from . import tools
 from .problems import as_mapping, named
 from .responses_items import Items
+from .strict import response_format, strict_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LEAST_OUTPUT_TOKENS: Final = 16
+_INCLUDABLE: Final = frozenset({
+    "code_interpreter_call.outputs", "computer_call_output.output.image_url", "file_search_call.results",
+    "message.input_image.image_url", "message.output_text.logprobs", "reasoning.encrypted_content",
+    "web_search_call.action.sources", "web_search_call.results",
+})  # fmt: skip
 _CHOICES: Final = ("none", "auto", "required")
 
 
@@ -34,6 +40,8 @@ def check(request: Mapping[str, Any], problems: Problems) -> None:
     if request.get("instructions") is not None:
         problems.text("instructions", request["instructions"])
     _tools(request, problems)
+    _stored(request, problems)
+    _answer(request, problems)
     value = problems.required("", request, "input")
     if value is None:
         return
@@ -59,11 +67,34 @@ def _tools(request: Mapping[str, Any], problems: Problems) -> None:
         tools.distinct(problems, path, tools.tool_name(problems, path, tool, TOOL_NAME), names)
         if tool.get("parameters") is not None:  # without them it takes none
             tools.object_schema(problems, f"{path}.parameters", tool["parameters"])
+        if tool.get("strict") is True:
+            strict_schema(problems, f"{path}.parameters", tool.get("parameters"))
         if not isinstance(tool.get("strict"), bool | None):
             problems.add(f"{path}.strict", "type", f"must be a bool, got {named(tool['strict'])}")
     if request.get("tool_choice") == "required" and not listed:
         problems.add("tool_choice", "no-tools", "must not be 'required' without tools")
     _choice(request.get("tool_choice"), problems, tools.names_of(listed))
+
+
+def _stored(request: Mapping[str, Any], problems: Problems) -> None:
+    """Check what the provider shall keep, and go on from."""
+    if request.get("previous_response_id") is not None and request.get("conversation") is not None:
+        problems.add("previous_response_id", "conflict", "must not be given together with conversation")
+    if request.get("background") is True and request.get("store") is False:
+        problems.add("background", "conflict", "must not be true where store is false: nobody could fetch the answer")
+
+
+def _answer(request: Mapping[str, Any], problems: Problems) -> None:
+    """Check what is asked of the answer."""
+    include = request.get("include")
+    if include is not None:
+        for place, name in enumerate(problems.sequence("include", include, filled=False) or ()):
+            if not isinstance(name, str) or name not in _INCLUDABLE:
+                problems.add(f"include[{place}]", "unknown", f"is {named(name)}, which cannot be included")
+    text = as_mapping(request.get("text"))
+    wanted = None if text is None else as_mapping(text.get("format"))
+    if wanted is not None and wanted.get("type") == "json_schema":
+        response_format(problems, "text.format", wanted)
 
 
 def _choice(value: object, problems: Problems, known: set[str]) -> None:

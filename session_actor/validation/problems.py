@@ -15,7 +15,8 @@ Rule: TypeAlias = Literal[
     "blank",  # a text of nothing but whitespace
     "trailing-space",  # whitespace at the end of the last message, the assistant's
     "unicode",  # a text that UTF-8 cannot carry
-    "limit",  # a count of tokens that cannot be
+    "limit",  # a number, a size or a length that cannot be
+    "conflict",  # two arguments that cannot stand together
     "first",  # the conversation begins with somebody else than the user
     "last",  # the conversation ends where the model cannot go on
     "alternate",  # two turns of one side in a row

@@ -197,7 +197,7 @@ class Items:
             self._pair(path, kind, call_id)
         if kind in ("function_call_output", "custom_tool_call_output"):
             value = problems.required(path, item, "output")
-            if value is not None:
+            if value is not None and value != "":
                 output(problems, f"{path}.output", value)
 
     def _pair(self, path: str, kind: str, call_id: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from session_actor.errors import InvalidArgument
 from session_actor.plain import shown
 
+from .arguments import arguments
 from .problems import Problems
 
 if TYPE_CHECKING:
@@ -43,5 +44,6 @@ def validate_request(dialect: Dialect, request: Mapping[str, object]) -> list[st
     problems = Problems()
     found = problems.mapping("request", request)
     if found is not None:
+        arguments(problems, dialect, found)
         import_module(f".{dialect}", __package__).check(found, problems)
     return problems.found

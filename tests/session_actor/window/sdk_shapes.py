@@ -20,6 +20,11 @@ def shape_problems(dialect: str, request: Mapping[str, Any]) -> list[str]:
     return list(check(request))
 
 
+def sdk_arguments(dialect: str) -> list[str]:
+    """The keyword arguments that the call of a dialect's SDK takes."""
+    return [name for name in inspect.signature(_sdk(dialect)[0]).parameters if name != "self"]
+
+
 @cache
 def _sdk(dialect: str) -> tuple[Callable[..., Any], Callable[[Mapping[str, Any]], Iterator[str]]]:
     if dialect == "anthropic":

@@ -18,7 +18,7 @@ from . import test_validation_anthropic as anthropic
 from . import test_validation_gemini as gemini
 from . import test_validation_openai_chat as openai_chat
 from . import test_validation_openai_responses as openai_responses
-from .sdk_shapes import shape_problems
+from .sdk_shapes import sdk_arguments, shape_problems
 
 MODULES: dict[str, Any] = {
     "anthropic": anthropic,
@@ -162,3 +162,10 @@ def test_problems_never_tell_what_was_said():
     found = validate_request("anthropic", request)
     assert found
     assert "secret" not in str(found)
+
+
+@pytest.mark.parametrize("dialect", sorted(MODULES))
+def test_every_argument_that_the_sdk_takes_is_known(dialect):
+    for key in sdk_arguments(dialect):
+        request = {**copy.deepcopy(MODULES[dialect].BASE), key: None}
+        assert not [found for found in validate_request(dialect, request) if found.startswith("request: unknown")], key

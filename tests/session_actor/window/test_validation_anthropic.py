@@ -61,7 +61,41 @@ BASE = {
 }
 PREFILL = {"role": "assistant", "content": [{"type": "text", "text": "It is"}]}
 
+THINKS = {"type": "enabled", "budget_tokens": 1_024}
+
 CASES = [
+    defect(
+        "a call that is forced beside thinking",
+        "conflict",
+        "tool_choice",
+        all_of(put("thinking", value=THINKS), put("tool_choice", value={"type": "any"})),
+    ),
+    defect(
+        "a tool that is forced beside thinking",
+        "conflict",
+        "tool_choice",
+        all_of(put("thinking", value=THINKS), put("tool_choice", value={"type": "tool", "name": "weather"})),
+    ),
+    Case(
+        "a temperature beside thinking",
+        "conflict",
+        "temperature",
+        all_of(put("thinking", value=THINKS), put("temperature", value=0.5)),
+    ),
+    defect(
+        "an answer begun beside thinking",
+        "conflict",
+        "messages[7]",
+        all_of(put("thinking", value=THINKS), insert("messages", 7, value=PREFILL)),
+    ),
+    defect("a blank stop sequence", "blank", "stop_sequences[1]", put("stop_sequences", value=["END", "\n"])),
+    defect(
+        "an image that is too large",
+        "limit",
+        "messages[0].content[1].source.data",
+        put("messages", 0, "content", 1, "source", "data", value="A" * ((5 << 20) + 4)),
+    ),
+    Case("an argument of another call", "unknown", "request", put("max_completion_tokens", value=5)),
     defect(
         "a choice among no tools",
         "no-tools",
@@ -398,6 +432,18 @@ def test_a_reply_of_the_sdk_may_stand_among_the_messages_as_it_came():
     )
     request = copy.deepcopy(BASE)
     request["messages"].append({"role": "assistant", "content": reply.content})
+    assert validate_request("anthropic", request) == []
+
+
+def test_thinking_goes_with_a_free_choice_with_a_temperature_of_one_and_with_a_turn_that_was_paused():
+    request = copy.deepcopy(BASE) | {"thinking": THINKS, "temperature": 1.0, "tool_choice": {"type": "auto"}}
+    request["messages"].append({"role": "assistant", "content": [{**SEARCH, "id": "srvtoolu_2"}]})
+    assert validate_request("anthropic", request) == []
+
+
+def test_a_result_may_say_nothing():
+    request = copy.deepcopy(BASE)
+    request["messages"][6]["content"][0]["content"] = ""
     assert validate_request("anthropic", request) == []
 
 

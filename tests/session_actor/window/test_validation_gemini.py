@@ -75,7 +75,36 @@ BASE = {
 DECLARED = ("config", "tools", 0, "function_declarations")
 NAME = "config.tools[0].function_declarations"
 
+CALLING = ("config", "tool_config")
+MODE = "config.tool_config.function_calling_config"
+
+
+def calling(**settings) -> dict:
+    return {"function_calling_config": settings}
+
+
 CASES = [
+    defect("a tool of nothing", "empty", "config.tools[1]", insert("config", "tools", 1, value={})),
+    defect(
+        "a call that nobody declared is allowed",
+        "unknown",
+        f"{MODE}.allowed_function_names[1]",
+        put(*CALLING, value=calling(mode="ANY", allowed_function_names=["clock", "oven"])),
+    ),
+    defect(
+        "calls that are named and free",
+        "conflict",
+        f"{MODE}.allowed_function_names",
+        put(*CALLING, value=calling(mode="AUTO", allowed_function_names=["clock"])),
+    ),
+    defect(
+        "a schema of the answer without its type",
+        "missing",
+        "config.response_mime_type",
+        put("config", "response_schema", value={"type": "OBJECT"}),
+    ),
+    defect("no answer at all", "limit", "config.candidate_count", put("config", "candidate_count", value=0)),
+    Case("an argument of another SDK", "unknown", "request", put("generation_config", value={"top_k": 1})),
     defect(
         "a call of the current turn without its signature",
         "signature",
@@ -324,6 +353,8 @@ def test_models_of_the_sdk_may_stand_for_dicts():
     ("sentence", "contents"),
     [
         ("a text alone", "Hello"),
+        ("texts in a list", ["Hello", "and so on"]),
+        ("a text after a content", [{"role": "user", "parts": [TEXT]}, SAYING, "And now?"]),
         ("one content without a role", [{"parts": [TEXT]}]),
         (
             "responses of the role tool",
@@ -340,6 +371,19 @@ def test_what_providers_take_is_valid(sentence, contents):
     request = {"model": "gemini-3-pro", "contents": contents}
     assert validate_request("gemini", request) == []
     assert shape_problems("gemini", request) == []
+
+
+def test_a_mode_of_calling_that_nobody_knows_is_a_problem():
+    request = copy.deepcopy(BASE)
+    request["config"]["tool_config"] = calling(mode="FORCE")
+    assert [problem.split(": ")[:2] for problem in validate_request("gemini", request)] == [[f"{MODE}.mode", "unknown"]]
+
+
+@pytest.mark.parametrize("mode", ["any", "ANY", "VALIDATED"])
+def test_calls_may_be_named_where_they_are_declared(mode):
+    request = copy.deepcopy(BASE)
+    request["config"]["toolConfig"] = {"functionCallingConfig": {"mode": mode, "allowedFunctionNames": ["clock"]}}
+    assert validate_request("gemini", request) == []
 
 
 @pytest.mark.parametrize("model", ["gemini-2.5-pro", "gemini-3-pro-image", "models/gemini-1.5-flash"])

@@ -52,7 +52,48 @@ BASE = {
     ],
 }
 
+WANTED = {"type": "json_schema", "json_schema": {"name": "place", "schema": SCHEMA}}
+LOOSE = {**SCHEMA, "properties": {"inner": {"anyOf": [SCHEMA]}}, "additionalProperties": False}
+"""Strict outside only."""
+
 CASES = [
+    defect(
+        "a schema of the answer without a name",
+        "missing",
+        "response_format.json_schema.name",
+        all_of(put("response_format", value=WANTED), put("response_format", "json_schema", "name", value=None)),
+    )._replace(structural=False),
+    defect(
+        "a strict schema of the answer that takes anything besides",
+        "schema",
+        "response_format.json_schema.schema",
+        all_of(
+            put("response_format", value=WANTED),
+            put("response_format", "json_schema", "schema", value=LOOSE),
+            put("response_format", "json_schema", "strict", value=True),
+        ),
+    ),
+    defect(
+        "a strict tool that takes anything besides",
+        "schema",
+        "tools[0].function.parameters",
+        put("tools", 0, "function", "strict", value=True),
+    ),
+    defect(
+        "more tools than are taken",
+        "limit",
+        "tools",
+        put("tools", value=[tool(f"tool_{number}") for number in range(129)]),
+    ),
+    defect("more texts to stop at than are taken", "limit", "stop", put("stop", value=list("abcde"))),
+    Case(
+        "a detail of an image that nobody knows",
+        "unknown",
+        "messages[1].content[2].image_url.detail",
+        put("messages", 1, "content", 2, "image_url", "detail", value="huge"),
+    ),
+    defect("top_logprobs without logprobs", "missing", "logprobs", put("top_logprobs", value=2)),
+    Case("an argument of another call", "unknown", "request", put("max_output_tokens", value=5)),
     defect(
         "a choice among no tools", "no-tools", "tool_choice", all_of(drop("tools"), put("tool_choice", value="auto"))
     ),
@@ -90,7 +131,6 @@ CASES = [
     defect("an empty message", "empty", "messages[6].content", put("messages", 6, "content", value="")),
     defect("a message of no parts", "empty", "messages[6].content", put("messages", 6, "content", value=[])),
     defect("an empty part", "empty", "messages[1].content[0].text", put("messages", 1, "content", 0, "text", value="")),
-    defect("an empty result", "empty", "messages[8].content", put("messages", 8, "content", value="")),
     Case("half a surrogate pair", "unicode", "messages[6].content", put("messages", 6, "content", value="\udfff")),
     defect("an assistant's message of nothing", "empty", "messages[5]", put("messages", 5, "content", value=None)),
     defect("an empty list of calls", "empty", "messages[5].tool_calls", put("messages", 5, "tool_calls", value=[])),
@@ -263,6 +303,31 @@ def test_developer_instructions_and_calls_without_tools_are_taken():
     request = copy.deepcopy(BASE)
     request["messages"][0]["role"] = "developer"
     del request["tools"]
+    assert validate_request("openai_chat", request) == []
+    assert shape_problems("openai_chat", request) == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "change"),
+    [
+        ("an empty text beside calls", put("messages", 2, "content", value="")),
+        ("a result that says nothing", put("messages", 8, "content", value="")),
+        (
+            "instructions between two messages of the user",
+            all_of(
+                insert("messages", 2, value={"role": "user", "content": "And now?"}),
+                insert("messages", 2, value={"role": "system", "content": "Be kind."}),
+            ),
+        ),
+        ("four texts to stop at", put("stop", value=list("abcd"))),
+        ("logprobs", all_of(put("logprobs", value=True), put("top_logprobs", value=2))),
+        ("an answer by a schema", put("response_format", value=WANTED)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_providers_take_is_valid(sentence, change):
+    request = copy.deepcopy(BASE)
+    change(request)
     assert validate_request("openai_chat", request) == []
     assert shape_problems("openai_chat", request) == []
 

@@ -69,7 +69,38 @@ BASE = {
     ],
 }
 
+WANTED = {"format": {"type": "json_schema", "name": "place", "schema": SCHEMA}}
+
 CASES = [
+    defect(
+        "two conversations to go on from",
+        "conflict",
+        "previous_response_id",
+        all_of(put("previous_response_id", value="resp_1"), put("conversation", value="conv_1")),
+    ),
+    defect("an answer in the background that is not stored", "conflict", "background", put("background", value=True)),
+    Case("what cannot be included", "unknown", "include[1]", insert("include", 1, value="everything")),
+    Case("messages", "unknown", "request", put("messages", value=[])),
+    Case("the limit of another call", "unknown", "request", put("max_tokens", value=5)),
+    Case("the format of another call", "unknown", "request", put("response_format", value={"type": "text"})),
+    Case(
+        "a schema of the answer without a name",
+        "missing",
+        "text.format.name",
+        all_of(put("text", value=WANTED), drop("text", "format", "name")),
+    ),
+    defect(
+        "a strict schema of the answer that takes anything besides",
+        "schema",
+        "text.format.schema",
+        all_of(put("text", value=WANTED), put("text", "format", "strict", value=True)),
+    ),
+    defect(
+        "a strict tool that takes anything besides",
+        "schema",
+        "tools[0].parameters",
+        put("tools", 0, "strict", value=True),
+    ),
     defect(
         "a choice among no tools",
         "no-tools",
@@ -108,7 +139,6 @@ CASES = [
     defect("an empty message", "empty", "input[9].content", put("input", 9, "content", value="")),
     defect("a message of no parts", "empty", "input[9].content", put("input", 9, "content", value=[])),
     defect("an empty part", "empty", "input[2].content[0].text", put("input", 2, "content", 0, "text", value="")),
-    defect("an empty output", "empty", "input[12].output", put("input", 12, "output", value="")),
     Case("half a surrogate pair", "unicode", "input[12].output", put("input", 12, "output", value="\ud83d")),
     Case(
         "what the user says as the model's",
@@ -234,6 +264,9 @@ def test_a_change_breaks_just_its_rule(case):
             {"input": [ASK, reasoning("rs_1"), reasoning("rs_2"), call("a"), result("a")]},
         ),
         ("calls without tools", {"tools": []}),
+        ("a result that says nothing", {"input": [ASK, call("a"), {**result("a"), "output": ""}]}),
+        ("an answer by a schema", {"text": WANTED}),
+        ("an answer in the background", {"background": True, "store": True}),
         (
             "reasoning that the provider keeps",
             {"store": True, "input": [ASK, {"type": "reasoning", "id": "rs_1", "summary": []}, call("a"), result("a")]},
