@@ -54,6 +54,15 @@ def image_size(data: bytes) -> Size | None:
     return None
 
 
+def image_type(data: bytes) -> str | None:
+    """The media type that the first bytes of an image tell; None when they tell none that is known."""
+    if data.startswith(b"RIFF"):
+        return "image/webp" if data[8:12] == b"WEBP" else None
+    if data[4:8] == b"ftyp":  # ISO/IEC 23008-12, 10: the brand of the file
+        return _BRANDS.get(data[8:12])
+    return next((kind for starts, kind in _TYPES if data.startswith(starts)), None)
+
+
 def _png(data: bytes) -> Size | None:
     """PNG specification, 11.2.2: IHDR comes first."""
     return _BIG_LONGS.unpack_from(data, 16) if data[12:16] == b"IHDR" else None
@@ -122,6 +131,14 @@ _FORMATS: Final[tuple[tuple[bytes, Callable[[bytes], Size | None]], ...]] = (
     (b"RIFF", _webp),
     (b"BM", _bmp),
 )
+
+_TYPES: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_BRANDS: Final = {b"heic": "image/heic", b"heix": "image/heic", b"mif1": "image/heif", b"avif": "image/avif"}
 
 
 def pdf_pages(data: bytes) -> int | None:

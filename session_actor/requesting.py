@@ -13,7 +13,7 @@ from .content import checked, count, flag
 from .errors import InvalidArgument
 from .events import Requested, RequestRefused
 from .fitting import fitted, measured
-from .ledger.notes import TOOL
+from .ledger.notes import IMAGE, TOOL
 from .overlays import overlay_at
 from .plain import shown
 from .requests.canonical import chained, sealed
@@ -141,8 +141,17 @@ def _assembled(state: State, asked: Ask, fit: Fit, seq: int) -> tuple[Request, s
     request.input_tokens, request.max_output_tokens = fit.quote.tokens, output
     request.pending = tuple(pending(state.table, asked.top.id))
     request.omitted, request.added = rendered.done.notes(fit.sent)
-    request.omitted += _tools_left_out(asked)
+    request.omitted += _tools_left_out(asked) + _images_left_out(request)
     return request, digest
+
+
+def _images_left_out(request: Request) -> tuple[Note, ...]:
+    """One note for each image that is too large beside so many others."""
+    if request.dialect != "anthropic":
+        return ()
+    from .requests.many_images import leave_out_large
+
+    return (Note(IMAGE),) * leave_out_large(request["messages"])
 
 
 def _tools_left_out(asked: Ask) -> tuple[Note, ...]:

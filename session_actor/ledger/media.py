@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from session_actor.blocks import Image, Text
-from session_actor.requests.media import as_text, carries, is_text, unpacked
+from session_actor.requests.media import as_text, carries, is_text, is_too_large, unpacked
 
 from . import notes as words
 from .texts import not_seen
@@ -28,6 +28,8 @@ def shown_media(block: Image | Document, target: Target, frame: int | None, note
         return _left_out(is_image, frame, notes, f"this model takes no {'images' if is_image else 'documents'}")
     if not carries(target.dialect, block) or not is_clean(block.url, block.file_id, block.media_type):
         return _left_out(is_image, frame, notes, "this API does not take it in this form")
+    if is_too_large(target.dialect, block):
+        return _left_out(is_image, frame, notes, "this API does not take one of this size")
     return block
 
 

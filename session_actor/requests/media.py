@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from session_actor.blocks import Document, Image
+from session_actor.media import image_size, image_type
 
 from .texts import clean, visible
 
@@ -27,6 +28,10 @@ _IMAGES: Final = {
         {"image/jpeg", "image/png", "image/webp", "image/heic", "image/heif"}
     ),  # docs, "Image understanding"
 }
+_LONGEST_SIDE: Final = {"anthropic": 8_000}
+"""Docs, "Vision", general limits [pixels]."""
+_LONGEST_DATA: Final = {"anthropic": 5 << 20}
+"""In base64: "image exceeds 5 MB maximum"."""
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 _RESPONSES_DOCUMENTS: Final = {  # docs, "File inputs": media type to the ending of the file's name
     PDF: "pdf",
@@ -68,6 +73,16 @@ def carries(dialect: Dialect, block: Media) -> bool:
     return block.url is not None and _carries_url(dialect, block, block.url)
 
 
+def is_too_large(dialect: Dialect, block: Media) -> bool:
+    """Whether it is an image, given as data, that the API refuses for its size; one of an unknown size is not."""
+    if not isinstance(block, Image) or not block.data:
+        return False
+    longest, side = _LONGEST_DATA.get(dialect), _LONGEST_SIDE.get(dialect)
+    if longest is not None and (len(block.data) + 2) // 3 * 4 > longest:
+        return True
+    return side is not None and max(image_size(block.data) or (0,)) > side
+
+
 def _carries_url(dialect: Dialect, block: Media, url: str) -> bool:
     if isinstance(block, Document) and dialect == "openai_chat":
         return False
@@ -103,7 +118,12 @@ def unpacked(block: Media) -> Media:
 
 
 def media_type(block: Media) -> str:
-    """What it says, else what the ending of its name or address says, else the most common one."""
+    """What an image's bytes say, else what it says, else what the ending of its name or address says, else the usual.
+
+    Providers look at the bytes, too, and refuse an image that is said to be of another type.
+    """
+    if isinstance(block, Image) and block.data and (told := image_type(block.data)) is not None:
+        return told
     if block.media_type:
         return block.media_type.split(";")[0].strip().lower()
     name = (block.name if isinstance(block, Document) else None) or (block.url or "").split("?")[0]
