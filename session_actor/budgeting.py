@@ -115,7 +115,7 @@ def _filled(asked: Ask, *, calibrated: bool, parts: tuple[int, int, int, int, in
 def tell(state: State, on: str | None, model: str, used: int, upper: int, allowance: int) -> None:  # noqa: PLR0917 - what the event says
     """Tell that the pressure of a branch is another than the one that was told last."""
     pressures = window_of(state).pressures
-    branch = state.attached if on is None else on
+    branch = state.branch_of(on)
     now: Pressure = pressure_of(used, upper, allowance)
     before = pressures.get((branch, model), "green")
     if now == before:

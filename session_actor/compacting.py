@@ -247,7 +247,9 @@ class Compacts(Asks):
 
     def _tell(self, what: str, measurements: Mapping[str, float], generation: int, codes: tuple[str, ...] = ()) -> None:
         if telemetry.attached:
-            metadata = {"session": self._cell.id, "branch": self._on, "generation": generation, "codes": codes}
+            state = self._cell.state
+            branch = self._on if state is None else state.branch_of(self._on)
+            metadata = {"session": self._cell.id, "branch": branch, "generation": generation, "codes": codes}
             telemetry.emit((*EVENT, what), measurements, metadata)
 
 

@@ -130,6 +130,10 @@ class State:
         except KeyError:
             raise BranchUnknown(on) from None
 
+    def branch_of(self, on: str | None) -> str | None:
+        """The branch that `on` means: None is the attached one. None: the head, which is detached."""
+        return self.attached if on is None else on
+
     def stack(self, on: str | None = None) -> Stack:
         """The stack of branch `on`; None: the session's own. Raises `BranchUnknown`."""
         return Stack(self.table, self.head_of(on), None, self.retractions)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from .errors import InvalidArgument
@@ -42,9 +44,19 @@ class Summaries:
         """Check what callers without a type checker get wrong."""
         if self.summarizer is not None and not callable(self.summarizer):
             raise InvalidArgument("summarizer", "must be an async function of prompt, max_tokens and session_id")
+        if self.summarizer is not None and not _is_async(self.summarizer):
+            raise InvalidArgument("summarizer", "must be async: an `async def`, or have an `async def __call__`")
         check_seconds("compaction_timeout_s", self.timeout_s, zero=False)
         if self.window is not None and (type(self.window) is not int or self.window < 1):
             raise InvalidArgument("summarizer_window", "must be a whole number of tokens of at least 1, or None")
+
+
+def _is_async(summarizer: object) -> bool:
+    """Whether it is an async function, or its `__call__` is one; partials and decorators are seen through."""
+    inner: object = getattr(summarizer, "func" if is_a(summarizer, partial) else "__wrapped__", None)
+    if any(inspect.iscoroutinefunction(one) for one in (summarizer, getattr(summarizer, "__call__", None))):  # noqa: B004 - its own
+        return True
+    return inner is not None and _is_async(inner)
 
 
 def checked_words(words: object) -> tuple[str, ...]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial, wraps
 from time import perf_counter
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -332,6 +334,42 @@ async def test_a_summariser_may_use_sessions_itself():
 def test_options_that_can_never_be_right_are_refused(options):
     with pytest.raises(InvalidArgument):
         SessionService.open(MemoryStore(), **options)
+
+
+def sync(prompt: str, *, max_tokens: int, session_id: str) -> str:
+    return good_summary()
+
+
+async def answer(prompt: str, *, max_tokens: int, session_id: str) -> str:
+    return good_summary()
+
+
+class SyncCall:
+    def __call__(self, prompt: str, *, max_tokens: int, session_id: str) -> str:
+        return good_summary()
+
+
+@pytest.mark.parametrize("summarizer", [sync, partial(sync), partial(partial(sync), "x"), SyncCall(), lambda *_: ""])
+def test_a_summariser_that_is_not_async_is_refused_at_once(summarizer):
+    with pytest.raises(InvalidArgument, match="async def"):
+        opened(summarizer)
+
+
+@pytest.mark.parametrize(
+    "summarizer",
+    [
+        answer,
+        partial(answer),
+        partial(partial(answer)),
+        Scripted(""),
+        partial(Scripted("")),
+        Scripted("").__call__,
+        wraps(answer)(lambda *_, **__: answer("", max_tokens=1, session_id="")),
+        AsyncMock(),
+    ],
+)
+def test_a_summariser_that_is_async_is_taken_however_it_is_wrapped(summarizer):
+    assert opened(summarizer)._options.summaries.summarizer is summarizer
 
 
 async def test_rules_in_other_languages_are_kept_by_the_words_that_are_given():

@@ -189,6 +189,7 @@ async def test_events_tell_of_it_without_content(session):
     finally:
         detach()
     assert [name[-1] for name, _, _ in told] == ["start", "rejected", "stop"]
+    assert {metadata["branch"] for _, _, metadata in told} == {"main"}, "the same word as in other events"
     assert told[1][2]["codes"]
     assert told[2][1]["tokens_after"] < told[2][1]["tokens_before"]
     assert RULE not in repr(told)
