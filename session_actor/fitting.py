@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .artifacts import artifacts_in
 from .asked import next_number
-from .budget.calibration import HIGHEST, LOWEST, price
+from .budget.calibration import HIGHEST, LOWEST, price, spans
 from .budget.costs import Fixed, cost_of_extra
 from .budget.readings import Key, Shown
 from .budget.report import RED, YELLOW
@@ -18,7 +18,7 @@ from .marks import Mark, newest_artifacts
 from .overlays import overlay_at, pinned_now
 from .paths import on_path
 from .plenty import begun
-from .units import units_of
+from .units import repriced, units_of
 from .window import mark_at, view_at, window_of
 from .window_errors import ContextOverflow, NothingToSend
 
@@ -124,7 +124,7 @@ def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
     quote, allowance = fit.quote, fit.allowance
     if quote.tokens < YELLOW * allowance and quote.upper < RED * allowance:
         return None
-    units = units_at(state, fit)
+    units = units_at(state, ask, fit)
     plan = _plan(units, fit)
     if plan is None:
         return None
@@ -139,13 +139,20 @@ def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
     return None if _same(mark, fit) else mark
 
 
-def units_at(state: State, fit: Fit) -> list[Unit]:
-    """The units of what is shown, with what they really cost, as far as is known: their share of the quote."""
+def units_at(state: State, ask: Ask, fit: Fit) -> list[Unit]:
+    """The units of what is shown, with what they really cost, as far as is known: all together their part of the quote.
+
+    Measured frames cost what they did, the rest by the ratio.
+    """
     rendered, quote = fit.rendered, fit.quote
-    estimate = quote.messages + quote.tail
-    ratio = (quote.tokens - quote.fixed_tokens) / estimate if estimate else 1.0
-    ratio = min(max(ratio, LOWEST), HIGHEST)
-    return units_of(rendered, rendered.piece(fit.last), state.table, ratio, pinned_now(state))
+    shown = Shown(
+        quote.key, quote.view, quote.head, quote.fixed, quote.messages, quote.tail, rendered.up_to(quote.messages)
+    )
+    units = units_of(rendered, rendered.piece(fit.last), state.table, 1.0, pinned_now(state))
+    found = spans(shown, ask.learned, on_path(state.table, quote.head))
+    estimate = sum(span.real for span in found) + found[0].rate * quote.tail
+    scale = (quote.tokens - quote.fixed_tokens) / estimate if estimate else 1.0
+    return repriced(units, found, min(max(scale, LOWEST), HIGHEST))
 
 
 def _plan(units: list[Unit], fit: Fit) -> Trim | TooBig | None:
@@ -223,7 +230,7 @@ def _shorter(plan: TooBig, fit: Fit) -> int | None:
 
 def _overflow(state: State, ask: Ask, fit: Fit) -> ContextOverflow:
     """Blame the largest part of what cannot be left out."""
-    units, tokens = units_at(state, fit), fit.quote.tokens
+    units, tokens = units_at(state, ask, fit), fit.quote.tokens
     beside = _beside(units, fit)
     plan = plan_trim(units, beside, min(fit.allowance, tokens - 1))
     at_least = plan.tokens if isinstance(plan, TooBig) else tokens

@@ -116,7 +116,7 @@ def _wanted(state: State, asked: Ask, overlay: Overlay | None, frames: Sequence[
     from .compaction.plan import Wanted, shown_tokens
 
     fit, head = unfitted(state, asked), asked.top.id
-    units, profile = units_at(state, fit), asked.profile
+    units, profile = units_at(state, asked, fit), asked.profile
     taken = sum(unit.cost for unit in units)
     if overlay is not None:
         taken += shown_tokens(overlay.summary, profile.family)

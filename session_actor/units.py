@@ -11,6 +11,7 @@ from .ledger.fold import folded
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from .budget.calibration import Span
     from .finished import Piece
     from .frames import Frame
     from .rendered import Part, Rendered
@@ -37,6 +38,19 @@ def units_of(
         if frames:
             found.extend(_units(rendered, group, frames, ratio, pinned))
     return found
+
+
+def repriced(units: Sequence[Unit], spans: Sequence[Span], scale: float) -> list[Unit]:
+    """Units of which each costs what its stretch of the view does, times `scale`. `spans`: the newest first."""
+    found: list[Unit] = []
+    top = spans[0].top
+    for unit in reversed(units):
+        bottom = max(0, top - unit.cost)
+        real = sum(span.rate * max(0, min(top, span.top) - max(bottom, span.bottom)) for span in spans)
+        rate = scale * real / (top - bottom) if top > bottom else scale
+        found.append(unit._replace(cost=round(rate * unit.cost), stub_saving=round(rate * unit.stub_saving)))
+        top = bottom
+    return found[::-1]
 
 
 def _without_lead(rendered: Rendered, parts: list[Part]) -> list[Part]:

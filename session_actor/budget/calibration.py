@@ -69,6 +69,21 @@ _KEYS: Final = 8
 """The most keys whose refusals are remembered."""
 
 
+class Span(NamedTuple):
+    """A stretch of the messages of a view, by their estimates from its beginning [tokens]."""
+
+    bottom: int
+    top: int
+    rate: float
+    """Real tokens per estimated one."""
+    measured: bool = False
+
+    @property
+    def real(self) -> float:
+        """What it costs [tokens]."""
+        return self.rate * (self.top - self.bottom)
+
+
 def price(shown: Shown, learned: Learned, on_path: OnPath) -> Quote:
     """How long a request is; some passes over the readings, of which there are at most `LIMIT`.
 
@@ -88,8 +103,9 @@ def price(shown: Shown, learned: Learned, on_path: OnPath) -> Quote:
         doubt = off * since
         margin = max(_MARGIN, _SURE * off) * since + _MARGIN_ANCHORED * anchor.real
     else:
-        messages, unmeasured = _pieces(shown, [one for one in same if on_path(one.head)], ratio)
-        total = fixed + messages + ratio * shown.tail
+        found = _spans(shown, [one for one in same if on_path(one.head)], ratio)
+        unmeasured = sum(span.top - span.bottom for span in found if not span.measured)
+        total = fixed + sum(span.real for span in found) + ratio * shown.tail
         doubt = (off if same else _UNKNOWN) * unmeasured + _MEASURED * (shown.messages - unmeasured)
         share = unmeasured / shown.messages if shown.messages else 1.0
         margin = total * (max(_MARGIN, _SURE * off) * share + _MARGIN_REPRICED * (1 - share))
@@ -172,9 +188,18 @@ def ceiling_of(learned: Learned, key: Key) -> Ceiling | None:
 def ratio_of(learned: Learned, key: Key) -> float:
     """Real tokens per estimated token of messages, between 0.5 and 3; 1.0 when nothing was measured.
 
-    Multiply the estimates of single messages by it where `price` cannot be asked (the units of `plan_trim`).
+    What no reading covers costs so much.
     """
     return _rate(_of_model(learned, key), key).ratio
+
+
+def spans(shown: Shown, learned: Learned, on_path: OnPath) -> list[Span]:
+    """What the messages of a view cost by what was measured of them, the newest first; arguments as of `price`.
+
+    For the units of `plan_trim`, which are parts of a view.
+    """
+    same = _of_model(learned, shown.key)
+    return _spans(shown, [one for one in same if on_path(one.head)], _rate(same, shown.key).ratio)
 
 
 # --- what readings say -----------------------------------------------------------------------------------------------
@@ -257,31 +282,28 @@ def _offset(same: Sequence[Reading], shown: Shown) -> int:
     return newest.offset if shown.fixed >= newest.fixed else round(newest.offset * shown.fixed / newest.fixed)
 
 
-def _pieces(shown: Shown, readings: Iterable[Reading], ratio: float) -> tuple[float, int]:
-    """What the messages cost without an anchor, and how much of their estimate is not measured.
+def _spans(shown: Shown, readings: Iterable[Reading], ratio: float) -> list[Span]:
+    """All messages in stretches, the newest first.
 
     From the head down: frames between the heads of two readings at the rate that their difference shows, as far as
-    nothing above has priced them already; the frames below the lowest at the rate of the first reading there.
-
-    Frames above the head of that one, which nothing measured, cost the ratio.
+    nothing above has priced them already; the frames below the lowest at the rate of the first reading there. Frames
+    that nothing measured cost the ratio.
     """
     ordered = sorted(readings, key=_head, reverse=True)
     floor, above = shown.head, shown.messages
-    total, unmeasured = 0.0, 0
+    found: list[Span] = []
     for one in ordered:
         if not one.since or one.since >= floor or not _plausible(one):
             continue
         top = above if one.head >= floor else shown.up_to(one.head)
         bottom = shown.up_to(one.since)
-        total += ratio * (above - top) + one.real_since / one.estimate_since * (top - bottom)
-        unmeasured += above - top
+        found += (Span(top, above, ratio), Span(bottom, top, one.real_since / one.estimate_since, measured=True))
         floor, above = one.since, bottom
     first = _first_below(ordered, floor)
     if first is None:
-        return total + ratio * above, unmeasured + above
+        return [*found, Span(0, above, ratio)]
     top = above if first.head >= floor else shown.up_to(first.head)
-    rate = first.real_since / first.estimate_since
-    return total + ratio * (above - top) + rate * top, unmeasured + above - top
+    return [*found, Span(top, above, ratio), Span(0, top, first.real_since / first.estimate_since, measured=True)]
 
 
 def _first_below(ordered: Sequence[Reading], floor: int) -> Reading | None:

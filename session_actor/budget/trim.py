@@ -39,7 +39,7 @@ class Unit(NamedTuple):
     frames: tuple[int, ...]
     """The ids of its frames, ascending. A frame with several turns is one unit with all that shares a step with it."""
     cost: int
-    """What it takes up as it is shown now [tokens: the estimate times `ratio_of`]."""
+    """What it takes up as it is shown now [tokens]."""
     exchange: int
     """The same for all units of one exchange, rising along the path: the id of its user turn's frame; 0: before any."""
     is_user: bool

@@ -94,6 +94,22 @@ async def test_a_first_count_far_above_the_estimate_says_what_a_trim_leaves(sess
     assert trimmed.input_tokens == pytest.approx(real * characters(trimmed) / characters(request), rel=0.03)
 
 
+@pytest.mark.parametrize(("early", "late"), [(2.2, 0.8), (0.8, 2.2)])
+async def test_a_trim_takes_measured_exchanges_at_what_they_cost(session, early, late):
+    await session.configure(model="gpt-4o")
+    real = 0
+    for number in range(60):
+        await session.add_user("one two three, " * 600)
+        request = await session.build_request("openai_chat")
+        if request.added:
+            break
+        real += int(2_400 * (early if number < 8 else late)) * (2 if number else 1)
+        await session.add_response(reply(real), request=request)
+    budget = await session.budget()
+    assert [note.what for note in request.added] == ["trim_note"]
+    assert 0.5 * budget.allowance < request.input_tokens <= 0.61 * budget.allowance
+
+
 async def test_what_a_snapshot_and_its_records_say_of_refusals_holds_after_a_restart():
     store = MemoryStore()
     async with SessionService.open(store) as service:
