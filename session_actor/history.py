@@ -79,9 +79,14 @@ def tips_of(state: State, *, keys: bool = False) -> set[int]:
 
 def live_runs(state: State) -> Runs:
     """The ids of the frames that the head, a branch or a checkpoint holds. O(forks and pops)."""
+    return runs_below(state.table, tips_of(state))
+
+
+def runs_below(table: Table, tips: Iterable[int]) -> Runs:
+    """The ids of the frames of these tips' stacks. O(forks and pops); reads the first frame of each."""
     held = Held()
-    for needed in held.add(state.table, tips_of(state)):
-        state.table.read(needed)
+    for needed in held.add(table, tips):
+        table.read(needed)
     return held.runs
 
 

@@ -85,7 +85,7 @@ class Reads:
             raise unknown(state, frame_id)
         return frame
 
-    async def _read(self, timeout_s: float | None, load: Callable[[Any], Awaitable[None]], what: object) -> None:
+    async def _read(self, timeout_s: float | None, load: Callable[[Any], Awaitable[object]], what: object) -> None:
         """Read cold frames off the loop."""
         try:
             with anyio.fail_after(timeout_s):
@@ -102,13 +102,13 @@ class Reads:
             stack = cell.stack
             if stack is None:
                 state = cell.state or await self._state(timeout_s)
-                stack = cell.stack = Stack(state.table, state.head, None, state.retractions)
+                stack = cell.stack = Stack(state.table, state.head, None, state.taken_back)
             return stack
         state = cell.state or await self._state(timeout_s)
         head = state.branches.get(on) if type(on) is str else None
         table = state.table
         if head is not None and head >= table.first and table.frames[head - table.first] is not None:
-            return Stack(table, head, None, state.retractions)
+            return Stack(table, head, None, state.taken_back)
         return (await self._head_read(timeout_s)).stack(on)  # cold, empty, or no branch
 
     async def branches(self, *, timeout_s: float | None = 5.0) -> dict[str, int | None]:
@@ -118,16 +118,24 @@ class Reads:
     async def contaminated(self, *, timeout_s: float | None = 5.0) -> dict[str, Contamination]:
         """What came after assumptions that were retracted: of each branch that has any, the frames, root first.
 
-        `last_clean` is where to go back to. Goes through the whole stacks of all branches, O(n) each.
+        `last_clean` is where to go back to. A retraction counts while the head, a branch or a checkpoint holds it: not
+        when it was popped, and again when one of them goes back to it. Goes through the whole stacks of all branches,
+        O(n) each.
         """
-        from .retracting import contamination
+        from .history import live_runs
+        from .prune import hold
+        from .retracting import contamination, still_held
 
         state = await self._state(timeout_s)
         found: dict[str, Contamination] = {}
-        for branch, head in list(state.branches.items()) if state.retractions else ():
+        if not state.retractions:
+            return found
+        await self._read(timeout_s, hold, state)
+        retractions = still_held(state.retractions, live_runs(state))
+        for branch, head in list(state.branches.items()) if retractions else ():
             await self._read(timeout_s, state.table.load_path, head)
             await asyncio.sleep(0)
-            tainted = contamination(Stack(state.table, head), state.retractions)
+            tainted = contamination(Stack(state.table, head), retractions)
             if tainted:
                 found[branch] = tainted
         return found

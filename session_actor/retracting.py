@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from .commands import Retract
     from .decide import Decision
+    from .runs import Runs
     from .state import State
     from .table import Table
 
@@ -94,8 +95,13 @@ def down(table: Table, head: int | None) -> Iterator[Frame]:
         at = frame.parent
 
 
+def still_held(retractions: Mapping[int, Retraction], runs: Runs) -> dict[int, Retraction]:
+    """Those whose frames are among these. One that was popped, say, holds no more, until somebody goes back to it."""
+    return {frame: one for frame, one in retractions.items() if contains(runs, frame)}
+
+
 def contamination(frames: Iterable[Frame], retractions: Mapping[int, Retraction]) -> Contamination:
-    """What of these frames, root first, is contaminated by what was ever taken back in the session."""
+    """What of these frames, root first, is contaminated by what was taken back."""
     wrong = {key(one.assumption) for one in retractions.values()}
     tainted: list[int] = []
     clean: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Iterator, Mapping, Sequence
 from operator import index as operator_index
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import msgspec
 
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from .frames import Turn
     from .retracting import Contamination
     from .table import Table  # noqa: TC004 - the fields are never decoded
+
+
+class Retractions(NamedTuple):
+    """What was taken back in a session when a stack was taken."""
+
+    frames: Mapping[int, Retraction]
+    """By the frames that did so, popped ones too."""
+    tips: frozenset[int]
+    """Where the head, the branches and the checkpoints were."""
 
 
 class _SequenceStruct(msgspec.StructMeta, ABCMeta):
@@ -40,7 +49,7 @@ class Stack(Sequence[Frame], msgspec.Struct, eq=False, gc=False, metaclass=_Sequ
     head: int | None
     """The id of the newest frame, which must be in the table; None: the empty stack."""
     _frames: tuple[Frame, ...] | None = None
-    _retractions: Mapping[int, Retraction] | None = None
+    _retractions: Retractions | None = None
 
     def __len__(self) -> int:
         """How many frames; O(1)."""
@@ -109,11 +118,15 @@ class Stack(Sequence[Frame], msgspec.Struct, eq=False, gc=False, metaclass=_Sequ
     def contaminated(self) -> Contamination:
         """What of it came after an assumption that was retracted in this session before the stack was taken; O(n).
 
-        The frame that stated it, and all above; and the newest frame below, to go back to.
+        The frame that stated it, and all above; and the newest frame below, to go back to. A retraction counts that the
+        head, a branch or a checkpoint held when the stack was taken; one that was popped does not.
         """
-        from .retracting import contamination
+        from .history import runs_below
+        from .retracting import contamination, still_held
 
-        return contamination(self.frames(), self._retractions or {})
+        known = self._retractions
+        held = {} if known is None else still_held(known.frames, runs_below(self._table, known.tips))
+        return contamination(self.frames(), held)
 
     def turns(self) -> tuple[Turn, ...]:
         """All messages of all frames, oldest first."""

@@ -11,7 +11,7 @@ from .errors import BranchUnknown
 from .keys import Keys
 from .names import MAIN, check_name
 from .spending import NOTHING_SPENT
-from .stack import Stack
+from .stack import Retractions, Stack
 from .table import Table
 
 if TYPE_CHECKING:
@@ -134,9 +134,18 @@ class State:
         """The branch that `on` means: None is the attached one. None: the head, which is detached."""
         return self.attached if on is None else on
 
+    @property
+    def taken_back(self) -> Retractions | None:
+        """What stacks need to know of retractions; None: there are none. O(branches and checkpoints) else."""
+        if not self.retractions:
+            return None
+        from .history import tips_of
+
+        return Retractions(self.retractions, frozenset(tips_of(self)))
+
     def stack(self, on: str | None = None) -> Stack:
         """The stack of branch `on`; None: the session's own. Raises `BranchUnknown`."""
-        return Stack(self.table, self.head_of(on), None, self.retractions)
+        return Stack(self.table, self.head_of(on), None, self.taken_back)
 
     def pending_calls(self, on: str | None = None) -> list[PendingCall]:
         """The open calls on the stack of branch `on` (None: the session's own), oldest first; O(calls)."""

@@ -112,6 +112,40 @@ async def test_what_came_after_the_statement_is_contaminated_on_every_branch(ses
     assert "Correction" not in json.dumps(await session.build_request("anthropic"))
 
 
+async def test_a_retraction_that_nothing_holds_contaminates_nothing_until_somebody_goes_back_to_it(session):
+    await go_on(session, 1)
+    head = await session.head()
+    retraction = await session.retract(GUESS)
+    before, tainted = await session.stack(), await session.contaminated()
+    assert set(tainted) == {"main"}
+    await session.pop()
+    assert await session.contaminated() == {}
+    assert (await session.stack()).contaminated() == Contamination((), head)
+    assert "Correction" not in json.dumps(await session.build_request("anthropic"))
+    assert before.contaminated() == tainted["main"], "a stack that was taken never changes"
+    await session.goto(retraction.id)
+    assert (await session.contaminated())["main"] == Contamination(tainted["main"].frames[:-1], 2)
+    assert (await session.stack()).contaminated() == tainted["main"]
+    await session.goto(head)
+    assert await session.contaminated() == {}
+
+
+@pytest.mark.parametrize("hold", ["branch", "checkpoint"])
+async def test_a_retraction_counts_on_every_branch_while_a_branch_or_a_checkpoint_holds_it(session, hold):
+    retraction = await session.retract(GUESS)
+    if hold == "branch":
+        await session.branch_off("kept", retraction.id)
+    else:
+        await session.checkpoint("kept")
+    await session.pop()
+    assert (await session.contaminated())["main"] == (await session.stack()).contaminated()
+    assert (await session.stack()).contaminated()
+    await (session.delete_branch if hold == "branch" else session.delete_checkpoint)("kept")
+    assert await session.contaminated() == {}
+    assert not (await session.stack()).contaminated()
+    assert not (await session.on("main").stack()).contaminated()
+
+
 async def test_white_space_and_composed_forms_do_not_count_all_else_does(service):
     session = await service.session("texts", create=True)
     await session.push("a", "b", assumptions=["The caf\u00e9  is\nopen."])
@@ -193,3 +227,19 @@ def test_a_state_comes_back_with_its_retractions():
     live.save()
     assert picture(live.replayed()) == picture(live.state) == picture(live.recovered())
     assert live.state.retractions[3].assumption == "a \ud800 b"
+
+
+async def test_pruning_a_popped_retraction_leaves_other_branches_contaminated(tmp_path):
+    async with SessionService.open(tmp_path / "store", models=MODELS) as service:
+        session = await service.session("user-42", create=True)
+        await session.push("a", "b", assumptions=[GUESS])
+        await session.branch_off("idea", await session.head())
+        retraction = await session.retract(GUESS, NOTE)
+        await session.pop(1)
+        tainted = await session.contaminated()
+        assert set(tainted) == {"main", "idea"}
+        assert (await session.prune()).frames == 1
+        assert await session.contaminated() == tainted
+        assert session._cell.state.retractions[retraction.id].note is None
+    async with SessionService.open(tmp_path / "store", models=MODELS) as service:
+        assert await (await service.session("user-42")).contaminated() == tainted
