@@ -24,7 +24,7 @@ def leave_out_large(messages: list[dict[str, Any]]) -> int:
     places = [place for message in messages for place in _images(message["content"])]
     if len(places) <= MANY:
         return 0
-    large = [(blocks, index) for blocks, index in places if _is_large(blocks[index]["source"])]
+    large = [(blocks, index) for blocks, index in places if _is_large(blocks[index].get("source"))]
     for blocks, index in large:
         blocks[index] = {"type": "text", "text": _TEXT}
     return len(large)
@@ -36,15 +36,15 @@ def _images(content: object) -> Iterator[tuple[list[dict[str, Any]], int]]:
         return
     blocks = cast("list[dict[str, Any]]", content)
     for index, block in enumerate(blocks):
-        if block["type"] == "image":
+        if block.get("type") == "image":
             yield blocks, index
-        elif block["type"] == "tool_result":
-            yield from _images(block["content"])
+        elif block.get("type") == "tool_result":
+            yield from _images(block.get("content"))
 
 
-def _is_large(source: dict[str, Any]) -> bool:
-    """Whether its bytes say so; of one that is only named nobody knows."""
-    data = source.get("data")
+def _is_large(source: object) -> bool:
+    """Whether its bytes say so; of one that is only named nobody knows. A provider's own block may have any source."""
+    data = cast("dict[str, Any]", source).get("data") if isinstance(source, dict) else None
     if not isinstance(data, str):
         return False
     try:

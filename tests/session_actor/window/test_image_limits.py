@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from base64 import b64encode
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from session_actor import validate_request
 from session_actor.blocks import Image
 from session_actor.commands import AddUser
 from session_actor.media import image_type
+from session_actor.requests.many_images import leave_out_large
 from session_actor.requests.media import carries, is_too_large, media_type
 
 from .asked import Asked
@@ -88,3 +90,22 @@ def test_among_more_than_twenty_images_the_large_ones_are_left_out():
     assert [note.what for note in request.omitted] == ["image"]
     assert shown[20]["source"]["data"] == b64encode(png(10, 10)).decode()
     assert validate_request("anthropic", request) == []
+
+
+def test_images_in_results_count_and_blocks_of_any_source_are_left_alone():
+    large = {"type": "image", "source": {"type": "base64", "data": b64encode(png(2_001, 1)).decode()}}
+    odd: list[Any] = [
+        {"type": "image"},
+        {"type": "image", "source": None},
+        {"type": "image", "source": {"data": "%"}},
+        {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+    ]
+    result = {"type": "tool_result", "tool_use_id": "a", "content": [large, *odd]}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": [result, *odd * 4]},
+        {"role": "assistant", "content": "x"},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b", "content": "text"}]},
+    ]
+    assert leave_out_large(messages) == 1
+    assert result["content"][0]["type"] == "text"
+    assert result["content"][1:] == odd
