@@ -123,7 +123,8 @@ class Asks(Ingests, Reads):
             cause is elsewhere, and sending it again may help; or nothing shorter can be given.
 
         Raises:
-            InvalidArgument: the request is none of the newest 32 of this session. What every change raises.
+            InvalidArgument: the request is none of the newest 32 of this session.
+            FrameUnreadable: the disk did not give a frame. What every change raises.
 
         Cancelling gives up the wait, never the record.
         """
@@ -131,6 +132,10 @@ class Asks(Ingests, Reads):
         if type(seq) is not int:
             raise InvalidArgument("request", f"must be a Request or its seq, got {type(request).__name__}")
         found = too_long(error)
+        state = self._cell.state
+        if found is not None and (state is None or state.table.shelf is not None):
+            asked = ("", None) if isinstance(request, int) else (request.dialect, request.model)
+            await self._load_shown(BuildRequest(*asked, on=self._on), timeout_s)
         command = RequestFailed(
             seq,
             found is not None,

@@ -6,8 +6,8 @@ between their heads cost, whatever the rest costs. So a request is priced from t
 - the newest reading on its path with the same key and view, its ANCHOR: only what was added since is estimated;
 - without one (after a trim, a compaction, other instructions, at a fork): the frames measured by differences, each at
   what it cost, and the fixed part with the offset that an earlier reading showed;
-- for what no reading covers: the estimate times the RATIO, which is learned from differences only, so that what the
-  tools and the system prompt really cost never spoils it.
+- for what no reading covers: the estimate times the RATIO, which is learned from differences, so that what the tools
+  and the system prompt really cost never spoils it; and from a first reading that is further off than these can be.
 
 All of it is pure, and all numbers come from records: a replay prices as the live session did.
 """

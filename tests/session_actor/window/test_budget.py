@@ -58,7 +58,8 @@ def test_system_prompt_tools_and_response_format_show(live, dialect):
     assert after.system > before.system + 400
     assert after.tools > before.tools + 400
     live.do(AddUser("Hello"))
-    live.ask("openai_chat", extra={"response_format": {"type": "json_schema", "json_schema": {"d": "word " * 300}}})
+    schema = {"name": "d", "schema": {"type": "object", "description": "word " * 300}}
+    live.ask("openai_chat", extra={"response_format": {"type": "json_schema", "json_schema": schema}})
     assert budget(live).format > 250
     live.ask(dialect)
     assert budget(live).format == 0

@@ -121,4 +121,9 @@ async def test_what_a_snapshot_and_its_records_say_of_refusals_holds_after_a_res
     async with SessionService.open(store) as service:
         again = await service.session("s")
         assert await again.budget() == budget
-        assert (await again.build_request("openai_chat"))["messages"] == shorter["messages"]
+        shorter_again = await again.build_request("openai_chat")
+        assert shorter_again["messages"] == shorter["messages"]
+    async with SessionService.open(store) as service:
+        again = await service.session("s")
+        assert await again.request_failed(shorter_again, "context_length_exceeded")
+        assert len((await again.build_request("openai_chat"))["messages"]) < len(shorter["messages"])
