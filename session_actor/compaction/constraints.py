@@ -30,6 +30,8 @@ _UNSURE: Final = re.compile(
 """Says nothing of what is to be done."""
 _CLAUSE: Final = re.compile(r"(?<=[,;:—])\s")
 _LONGEST: Final = 600
+_GAP: Final = r"[*_`~]{0,3} [*_`~]{0,3}"
+"""Between the words of a marker: one of them may be emphasised."""
 _UNSPACED: Final = 0x2E80
 """From here on are the scripts that put no spaces between words."""
 
@@ -55,7 +57,8 @@ def _pattern(markers: Markers) -> re.Pattern[str]:
     """One pattern for all; words that begin with another come first."""
     spaced = sorted((word for word in markers.words if not _is_unspaced(word)), key=lambda word: (-len(word), word))
     unspaced = sorted(word for word in markers.words if _is_unspaced(word))
-    either = [rf"(?<!\w)(?:{'|'.join(map(re.escape, spaced))})(?!\w)", *map(re.escape, unspaced)]
+    words = "|".join(_GAP.join(map(re.escape, word.split(" "))) for word in spaced)
+    either = [rf"(?<!\w)_{{0,2}}(?:{words})_{{0,2}}(?!\w)", *map(re.escape, unspaced)]
     return re.compile("|".join(either), re.IGNORECASE)
 
 

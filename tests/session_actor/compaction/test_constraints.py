@@ -33,6 +33,12 @@ def frame_of(*turns, **more):
         "Force pushes are forbidden.",
         "NEVER EVER delete anything.",
         "Can you please only use tabs?",
+        "Do **not** touch the parser.",
+        "Do _not_ touch the parser.",
+        "**Do not** touch the parser.",
+        "`Do` *not* touch the parser.",
+        "__Never__ touch the parser.",
+        "_Never_ touch the parser.",
     ],
 )
 def test_a_sentence_that_lays_something_down_is_a_rule(rule):
@@ -49,6 +55,7 @@ def test_a_sentence_that_lays_something_down_is_a_rule(rule):
         "Wait, do we only have one colour?",
         "I don't know what this is.",
         "Mustard is fine.",
+        "See test_never_fails, read_only and _only_once of it.",
         "",
     ],
 )
