@@ -29,7 +29,7 @@ _NORMAL: Final = frozenset(
 )
 _UNSEEN: Final = re.compile(
     "[\\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0]+"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]+"
 )
 _BROKEN: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff\ufffe\uffff\ufffd]")
 _REFUSAL: Final = re.compile(
@@ -51,8 +51,9 @@ _PLACEHOLDER: Final = re.compile(
     r"|[-.\u2026_*?]+)[.!:]?"
 )
 _ROLE: Final = re.compile(
-    r"(?im)^[ \t]*+(?:(?:[#]{1,6}[ \t]*+|\*\*|__|\[)?(?:human|user|assistant|system|tool|model|ai)(?:\]|\*\*|__)?"
-    r"[ \t]*+:(?:\*\*|__)?(?:[ \t]|$)|#{1,6}[ \t]*+(?:human|user|assistant|system)[ \t]*+$"
+    "(?im)(?:^|(?<=[\x0b\x0c\x85\u2028\u2029]))[ \t\xa0\xad\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufeff]*+"
+    r"(?:(?:[#]{1,6}[ \t]*+|\*{1,3}|_{1,2}|\[)?(?:human|user|assistant|system|tool|model|ai)(?:\]|\*{1,3}|_{1,2})?"
+    r"[ \t]*+:(?:\*{1,3}|_{1,2})?(?:[ \t]|$)|#{1,6}[ \t]*+(?:human|user|assistant|system)[ \t]*+$"
     r"|</?(?:human|user|assistant|system|tool_result|transcript)>)"
 )
 _CHAT: Final = re.compile(
@@ -62,8 +63,10 @@ _CHAT: Final = re.compile(
 _TOOL: Final = re.compile(
     r"\"(?:tool_calls?|tool_use|tool_use_id|tool_call_id|function_call|tool_result|toolCallId|functionCall)\""
     r"|</?(?:tool_call|tool_calls|function_calls|function_call|invoke|tool_use|parameter)\b[^>\n]{0,200}>|<function="
-    r"|\{\s{0,20}\"(?:name|tool|function)\"\s{0,20}:\s{0,20}\"[^\"\n]{1,100}\"\s{0,20},"
-    r"\s{0,20}\"(?:arguments|parameters|input|args)\"\s{0,20}:"
+    r"|\{\s{0,20}([\"'])(?:name|tool|function)\1\s{0,20}:\s{0,20}\1[^\"'\n]{1,100}\1\s{0,20},"
+    r"\s{0,20}\1(?:arguments|parameters|input|args)\1\s{0,20}:"
+    r"|\{\s{0,20}([\"'])(?:arguments|parameters|input|args)\2\s{0,20}:\s{0,20}\{[^{}]{0,400}\}\s{0,20},"
+    r"\s{0,20}\2(?:name|tool|function)\2\s{0,20}:"
 )
 _START: Final = 400
 _FEW_CHARACTERS: Final = 400
