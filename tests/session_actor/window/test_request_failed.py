@@ -306,3 +306,23 @@ def test_after_any_refusals_something_small_can_be_asked(dialect, refusals):
     live.do(Configure(system="Be brief.", model="small"))
     live.do(AddUser("Hello again"))
     assert "Hello again" in shown(live.ask(dialect))
+
+
+@given(
+    dialect=st.sampled_from(DIALECTS),
+    refusals=st.lists(st.tuples(st.integers(0, 2), FIGURE, FIGURE, st.booleans()), min_size=1, max_size=6),
+)
+@settings(max_examples=20, deadline=None)
+def test_whatever_was_refused_others_are_shown_what_they_would_be(dialect, refusals):
+    live, calm = Asked(), Asked()
+    for one in (live, calm):
+        talked(one)
+    for more, tokens, limit, with_output in refusals:
+        for one in (live, calm):
+            for number in range(more):
+                one.do(AddAssistant("thus " * 300))
+                one.do(AddUser(f"question {number} " + "why " * 300))
+        request = live.ask(dialect)
+        live.do(RequestFailed(request.seq, tokens=tokens, limit=limit, with_output=with_output))
+    for model in ("half", "tiny", "gpt-4o"):
+        assert same(live.ask(dialect, model=model), calm.ask(dialect, model=model))
