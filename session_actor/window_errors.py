@@ -22,7 +22,8 @@ _ADVICE: Final[dict[str, str]] = {
     "system": "shorten the system prompt (configure)",
     "tools": "offer fewer tools, or describe them more briefly (configure)",
     "format": "shorten what `extra` brings",
-    "messages": "pop what is too long, or split it; what is shown at least is the newest step and what it answers",
+    "messages": "pop what is too long, split it, or unpin it; what is shown at least is the newest step and what it "
+    "answers, with what is pinned and the summary, if there are any",
     "ephemeral": "lend less to the request",
 }
 
