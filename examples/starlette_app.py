@@ -21,10 +21,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, StreamingRespon
 from starlette.routing import Route
 
 from session_actor import (
+    AssumptionUnknown,
     BranchAttached,
     CallAlreadyAnswered,
     CallAmbiguous,
     CallUnknown,
+    CompactionUnknown,
     ContextOverflow,
     EmptyStack,
     FrameUnknown,
@@ -35,6 +37,7 @@ from session_actor import (
     NameTaken,
     NameUnknown,
     NothingToSend,
+    PlanUsed,
     RecordsLost,
     RecordTooLarge,
     RequestForgotten,
@@ -46,6 +49,8 @@ from session_actor import (
     SessionNotFound,
     SessionNotQuarantined,
     SessionService,
+    StalePlan,
+    SummaryRejected,
     UnusableId,
     ValueNotStorable,
 )
@@ -72,6 +77,8 @@ STATUS: dict[type[SessionActorError], int] = {
     FrameUnknown: 404,
     NameUnknown: 404,
     CallUnknown: 404,
+    CompactionUnknown: 404,
+    AssumptionUnknown: 404,
     SessionBusy: 409,
     SessionExists: 409,
     SessionNotQuarantined: 409,
@@ -84,11 +91,14 @@ STATUS: dict[type[SessionActorError], int] = {
     RecordsLost: 409,
     NothingToSend: 409,
     RequestForgotten: 409,
+    StalePlan: 409,
+    PlanUsed: 409,
     SessionEnded: 410,
     SessionDeleted: 410,
     RecordTooLarge: 413,
     ContextOverflow: 413,
     KeyConflict: 422,
+    SummaryRejected: 422,
 }
 """Every other error is a 503: nothing was changed, or the key makes a retry safe."""
 
