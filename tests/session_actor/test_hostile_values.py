@@ -153,6 +153,10 @@ REQUIRED = {
     "dialect": "anthropic",
     "model": "claude-sonnet-4-5",
     "request": 7,
+    "frame": 1,
+    "generation": 1,
+    "assumption": "the disk is large",
+    "plan": "no plan",
 }
 
 
@@ -163,7 +167,7 @@ def cases() -> list[tuple[type[Command], str]]:
 
 def talked() -> Live:
     live = Live()
-    live.do(Push("a", "b"))
+    live.do(Push("a", "b", assumptions=[REQUIRED["assumption"]]))
     live.do(AddAssistant("", tool_calls=[ToolCall("a", "t")]))
     live.do(AddAssistant("", tool_calls=[ToolCall("x", "t")]))
     live.do(AddToolResult("x", "one"))
