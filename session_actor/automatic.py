@@ -24,6 +24,7 @@ from .compacting import EVENT
 from .errors import SessionActorError
 from .fitting import unfitted
 from .handle import Session
+from .preparing import Wish, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,12 +51,14 @@ _inside: ContextVar[bool] = ContextVar("session_actor_summarizing", default=Fals
 class _Tries:
     """The rounds of one branch."""
 
-    __slots__ = ("count", "exchange", "gained")
+    __slots__ = ("count", "exchange", "gained", "told")
 
     def __init__(self, exchange: int | None) -> None:
         self.exchange = exchange
         self.count = 0
         self.gained = False
+        self.told: str | None = None
+        """Why there was nothing to gain, as it was told last."""
 
 
 class _Round:
@@ -89,10 +92,10 @@ class Automatic:
         if _inside.get() or (state is not None and command.key in state.keys.entries()):
             return
         end_s = monotonic() + self._timeout_s
-        while self._is_red(cell.state, command):
+        while (model := self._red_model(cell.state, command)) is not None:
             running = self._rounds.get(cell)
             if running is None:
-                running = self._begin(cell, cell.state, command.on, command.model)
+                running = self._begin(cell, cell.state, command.on, model)
             if running is None:
                 break
             await asyncio.wait({running.done}, timeout=max(0.0, end_s - monotonic()))
@@ -100,7 +103,7 @@ class Automatic:
                 if running.branch == command.on:
                     self._give_up(cell, running)
                 break
-            if running.branch == command.on:
+            if running.branch == command.on and running.model == model:  # else it made room for another: look again
                 if running.done.result() != "failed":
                     return
                 break
@@ -122,12 +125,13 @@ class Automatic:
         if tries is not None and tries.gained:
             tries.count, tries.gained = 0, False
 
-    def _is_red(self, state: State | None, command: BuildRequest) -> bool:
+    def _red_model(self, state: State | None, command: BuildRequest) -> str | None:
+        """The model that is asked, where the request would be at red; None: it would not."""
         try:
             head = None if state is None else state.head_of(command.on)
             top = None if state is None or head is None else state.table.get(head)
             if state is None or top is None:
-                return False
+                return None
             asked = ask(
                 state,
                 top,
@@ -139,8 +143,8 @@ class Automatic:
             )
             fit = unfitted(state, asked)
         except SessionActorError:  # the command will say the same
-            return False
-        return fit.quote.upper >= RED * fit.allowance
+            return None
+        return asked.model if fit.quote.upper >= RED * fit.allowance else None
 
     def _begin(self, cell: Cell, state: State | None, branch: str | None, model: str | None) -> _Round | None:
         """Begin a round in a task; None: there were enough, or the service is closing."""
@@ -203,6 +207,7 @@ class Automatic:
         session = Session(cell, round_.branch)
         plan = await session.prepare_compaction(model=round_.model, timeout_s=None)
         if plan is None:
+            await self._nothing(cell, round_.branch, round_.model)
             return "nothing"
         text = await self._written(cell, plan)
         if text is None or self._rounds.get(cell) is not round_:  # it may have come when nobody waited any more
@@ -214,7 +219,24 @@ class Automatic:
     def _gained(self, cell: Cell, branch: str | None) -> None:
         tries = self._tries.get(cell, {}).get(branch)
         if tries is not None:
-            tries.gained = True
+            tries.gained, tries.told = True, None
+
+    async def _nothing(self, cell: Cell, branch: str | None, model: str | None) -> None:
+        """Tell that there was nothing to gain, and why, unless that was told already of this exchange."""
+        state, tries = cell.state, self._tries.get(cell, {}).get(branch)
+        if not telemetry.attached or state is None or tries is None:
+            return
+        why, head = "no_gain", state.head_of(branch)
+        top = None if head is None else state.table.get(head)
+        if top is not None and top.open_calls:
+            options = cell.summaries
+            wish = Wish(None, model, options.window, options.rule_words, past_calls=True)
+            if await prepare(state, branch, wish) is not None:
+                why = "open_call"
+        if tries.told != why:
+            tries.told = why
+            metadata = {"session": cell.id, "branch": state.branch_of(branch), "why": why, "automatic": True}
+            telemetry.emit((*EVENT, "nothing"), {}, metadata)
 
     async def _written(self, cell: Cell, plan: Plan) -> str | None:
         """A summary by the embedder's model that the gate takes; None: there is none.
@@ -251,7 +273,9 @@ class Automatic:
         session = Session(cell, branch)
         try:
             plan = await session.prepare_compaction(model=model)
-            if plan is not None:
+            if plan is None:
+                await self._nothing(cell, branch, model)
+            else:
                 await session.commit_compaction(plan, await anyio.to_thread.run_sync(plan.extractive))
                 self._gained(cell, branch)
         except Exception as error:  # noqa: BLE001 - whatever it is, the request comes

@@ -46,6 +46,8 @@ class Wish(msgspec.Struct, frozen=True):
     model: str | None = None
     summarizer_window: int | None = None
     rule_words: tuple[str, ...] = ()
+    past_calls: bool = False
+    """Plan as if no call waited for its result: only to tell whether one is in the way."""
 
 
 async def prepare(state: State, on: str | None, wish: Wish) -> Plan | None:
@@ -69,6 +71,8 @@ async def prepare(state: State, on: str | None, wish: Wish) -> Plan | None:
     overlay = overlay_at(state, head)
     frames = await _frames_above(state, head, 0 if overlay is None else overlay.covered_frame)
     await _render(state, asked, overlay, frames)
+    if wish.past_calls and frames:
+        frames[-1] = msgspec.structs.replace(frames[-1], open_calls=())
     try:
         wanted = _wanted(state, asked, overlay, frames, wish)
     except NothingToSend:

@@ -11,7 +11,15 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from session_actor import ContextOverflow, MemoryStore, SessionService, telemetry, validate_request
+from session_actor import (
+    ContextOverflow,
+    MemoryStore,
+    ModelProfile,
+    SessionService,
+    ToolCall,
+    telemetry,
+    validate_request,
+)
 from session_actor.compaction.headings import HEADINGS
 from session_actor.errors import InvalidArgument
 from session_actor.summaries import Summaries, checked_words
@@ -299,6 +307,71 @@ async def test_each_branch_is_compacted_for_itself():
         await idea.add_user("And here?")
         one, two = await asyncio.gather(session.build_request("anthropic"), idea.build_request("anthropic"))
         assert {one.generation, two.generation} == {1, 2}
+
+
+def nothings(told: list[Any]) -> list[tuple[object, object]]:
+    return [(metadata["branch"], metadata["why"]) for name, _, metadata in told if name[-1] == "nothing"]
+
+
+@pytest.fixture
+def told():
+    found: list[Any] = []
+    detach = telemetry.attach(("session_actor", "compaction"), lambda *event: found.append(event))
+    yield found
+    detach()
+
+
+async def test_a_call_that_is_in_the_way_is_told_once(told):
+    async with opened(Scripted(good_summary())) as service:
+        session = await service.session("user-42", create=True)
+        await session.configure(system="Be brief.", model="small")
+        await session.add_user("List it.")
+        await session.add_assistant("", tool_calls=[ToolCall("c1", "ls")])
+        await session.hold_call("c1")
+        await go_on(session, 16)
+        for _ in range(3):
+            await session.build_request("anthropic")
+            await settled(session)
+        assert nothings(told) == [("main", "open_call")]
+
+
+async def test_nothing_to_gain_is_told_once_of_an_exchange(told):
+    async with opened(Scripted(good_summary())) as service:
+        session = await service.session("user-42", create=True)
+        await session.configure(system="rule " * 11_500, model="small")
+        for number in (1, 2):
+            await session.add_user("Hi")
+            for _ in range(3):
+                await session.build_request("anthropic")
+                await settled(session)
+            assert nothings(told) == [("main", "no_gain")] * number
+
+
+async def test_a_request_that_waited_for_a_round_of_another_model_has_its_own():
+    begun, release, prompts = asyncio.Event(), asyncio.Event(), []
+
+    async def summarizer(prompt: str, *, max_tokens: int, session_id: str) -> str:
+        prompts.append(prompt)
+        if len(prompts) == 1:
+            begun.set()
+            await release.wait()
+        return good_summary()
+
+    large = ModelProfile(name="large", window=60_000, max_output=2_000, family="o200k")
+    async with SessionService.open(MemoryStore(), models={**MODELS, "large": large}, summarizer=summarizer) as service:
+        session = await service.session("user-42", create=True)
+        await converse(session, 70)
+        await session.add_user("And now?")
+        one = asyncio.create_task(session.build_request("anthropic", model="large"))
+        await asyncio.wait_for(begun.wait(), 10)
+        two = asyncio.create_task(session.build_request("anthropic", model="small"))
+        await asyncio.sleep(0.05)
+        release.set()
+        assert (await one).generation == 1
+        request = await two
+        assert request.generation == 2
+        assert len(prompts) == 2
+        assert "trimmed" not in {note.what for note in request.omitted}
 
 
 async def test_a_summariser_may_use_sessions_itself():
