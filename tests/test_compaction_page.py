@@ -72,6 +72,14 @@ def test_the_figures_on_the_page_are_those_that_are_kept():
         assert {getattr(module, name) for module in MODULES if hasattr(module, name)} == {int(value.replace(",", ""))}
 
 
+def test_every_event_is_on_the_page():
+    code = "".join((ROOT / "session_actor" / name).read_text("utf-8") for name in ("automatic.py", "compacting.py"))
+    emitted = set(re.findall(r'(?:\*EVENT, |self\._tell\()"(\w+)"', code))
+    assert emitted == {"start", "stop", "rejected", "nothing"}
+    told = "".join(event for event, _, _ in rows_below("| event "))
+    assert set(re.findall(r'\("session_actor", "compaction", "(\w+)"\)', told)) == emitted
+
+
 @pytest.mark.parametrize("kind", [Compacted, Uncompacted, Pinned])
 def test_every_field_of_a_record_is_on_the_page(kind):
     rows = rows_below("| record ")
