@@ -154,6 +154,7 @@ class Gate:
         for needs, lacking in said.lacking:
             yield from (Reason(needs.code, what=need.what) for need in lacking)
         yield from _rules_inverted(self._rules, own, absent)
+        yield from _rules_taken_back(self._rules, said.layout, self._points)
         yield from _retracted_used(facts, own)
         yield from names.unknown(own.text)
         yield from names.strange_numbers(own.text)
@@ -268,6 +269,15 @@ def _rules_inverted(rules: Sequence[str], own: Own, absent: frozenset[int | None
     replaced = absent.intersection(inverted(rules, own.rules)) if absent else frozenset[int]()
     for what in inverted(rules, own.text):
         yield Reason("constraint_inverted", "error" if what in replaced else "warning", what=what)
+
+
+def _rules_taken_back(rules: Sequence[str], layout: Layout, points: Mapping[str, frozenset[str]]) -> Iterator[Reason]:
+    """Rules that are listed as retracted. `points`: the facts by section, for what was retracted in the same words."""
+    section = layout.section(OPTIONAL)
+    if section is None:
+        return
+    listed = {item.key for item in layout.items(section)} - points[OPTIONAL]
+    yield from (Reason("constraint_inverted", what=what) for what, rule in enumerate(rules) if key(rule) in listed)
 
 
 def _retracted_used(facts: Facts, own: Own) -> Iterator[Reason]:

@@ -272,6 +272,7 @@ RULES = (
         is_refused=False,
     ),
     Case("must turned into must not", _swap(KEEP, KEEP.replace("must", "must not")), "constraint_inverted"),
+    Case("a rule listed as retracted", _swap(f"- {RETRACTED}\n", f"- {RETRACTED}\n- {NEVER}\n"), "constraint_inverted"),
     Case("a decision left out", _body("Decisions", "- The queue is new."), "decision_missing", is_refused=False),
     Case("an assumption left out", _body("Assumptions", "None"), "assumption_missing", is_refused=False),
     Case("a retraction left out", _without("Retracted"), "retraction_missing", is_refused=False),
