@@ -58,7 +58,8 @@ class Asks(Ingests, Reads):
             ephemeral: a text, or blocks, that this request alone shows after the newest user or tool turn: counted,
                 never recorded.
             durability: what is shown has reached this level when the request is given out; None: the service's default.
-            timeout_s: how long to wait, loading what is on the disk included [seconds]; None: no limit.
+            timeout_s: how long to wait, loading what is on the disk included [seconds]; None: no limit. A summary that
+                makes room at red is waited for besides, for the service's `compaction_timeout_s`.
             key: a retry with the same arguments, `ephemeral` included, gets the same request, even when the
                 conversation has gone on, as long as it is among the newest 32 of the session; None: no key.
             expect_head: as for every change.
