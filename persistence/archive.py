@@ -1,7 +1,8 @@
 """The archive: single records of a session, found by the frames that they add, wherever they lie.
 
 Sealed journal files have an index, and the catalog says which of them holds a frame. In the newest journal file and in
-the log the records are looked for by their ids, which rise. What is not yet written comes from memory.
+the log the records are looked for by their ids, which rise. What is not yet written comes from memory. What is in none
+of them is looked for in the sealed files that got no index, because the disk refused them then: they are read whole.
 
 Cuts, prunings, deletions and salvage go on meanwhile, in threads of their own. Where a session is, is taken on the
 loop as one view; of the catalog's files, those before the view's newest alone are asked for, so that a cut that is
@@ -15,10 +16,19 @@ from array import array
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from .errors import JournalCorrupt, LineDamaged, LogCorrupt, SessionTombstoned, StoreClosed, StoreCorrupt
+from .catalog_files import NO_INDEX
+from .errors import (
+    JournalCorrupt,
+    LineDamaged,
+    LogCorrupt,
+    SessionTombstoned,
+    StoreClosed,
+    StoreCorrupt,
+    StoreVersionTooNew,
+)
 from .frame_index import MAX_FRAME, frames_in
 from .journal import Part, check_end, open_journal, read_journal
-from .journal_index import read_index
+from .journal_index import IndexBuilder, read_index
 from .line_search import Bytes, InFile, InLog, find
 from .names import journal_path
 from .record import Record, decode_record, decode_records
@@ -34,7 +44,7 @@ if TYPE_CHECKING:
     from .journal_index import FrameIndex
     from .places import Finder, InSegment
     from .session_log import SessionLog
-    from .storage import Disk
+    from .storage import Disk, DiskFile
 
 
 class Archivist(NamedTuple):
@@ -100,7 +110,7 @@ class FileArchive:
                     raise
                 continue
             if view.memory is not None or not _without(wanted, lines):
-                return decode_records(b"".join(lines))
+                return _in_order(lines)
             memory = True
 
     async def fetch(self, ids: Iterable[int]) -> list[Record]:
@@ -116,7 +126,7 @@ class FileArchive:
                 continue
             if view.memory is not None or not _without(wanted, lines):
                 self._view(memory=False)  # the session may have been deleted meanwhile
-                return decode_records(b"".join(lines))
+                return _in_order(lines)
             memory = True
 
     # --- where --------------------------------------------------------------------------------------------------------
@@ -181,6 +191,10 @@ class FileArchive:
             found = [line for line in view.memory if not set(left).isdisjoint(frames_in(line))]
             lines += found
             left = _without(left, found)
+        if left and view.memory is not None and extent is not None:
+            found = self._in_unindexed(kept, left, extent)
+            lines += found
+            left = _without(left, found)
         if left and view.memory is not None:
             self._prove(kept, view)
         return lines
@@ -203,11 +217,8 @@ class FileArchive:
         key = view.extent, sum(len(place.spans) for place in view.segments)
         if key == kept.proven:
             return
-        owner = self._session, self._birth
         if view.extent is not None:
-            for row in self._has.catalog.files.without_index(self._session, self._birth, view.extent.number):
-                read_journal(self._has.disk, self._path(row.number), Part.of(row), owner)
-                raise JournalCorrupt(self._path(row.number), 0, row.first_seq, "it was damaged when it was sealed")
+            owner = self._session, self._birth
             read_journal(self._has.disk, self._path(view.extent.number), Part.of(view.extent), owner)
         before = 0 if view.extent is None else view.extent.seq
         if view.segments and view.segments[0].first_seq > before + 1:
@@ -258,12 +269,12 @@ class FileArchive:
 
     def _in_file(self, kept: _Kept, wanted: list[int], row: FileRow) -> list[bytes]:
         path = self._path(row.number)
-        file, _ = open_journal(self._has.disk, path, Part.of(row), (self._session, self._birth))
+        file, begin = open_journal(self._has.disk, path, Part.of(row), (self._session, self._birth))
         try:
             known = kept.file
             if known is None or known[0] != row:
                 check_end(file, path, Part.of(row))
-                known = kept.file = row, read_index(file.read, path, row)
+                known = kept.file = row, self._index(file, path, row, begin)
             index = known[1]
             places = sorted({place for frame in wanted if (place := index.place(frame)) is not None})
             if any(offset < 0 or length < 0 or offset + length > row.index_offset for offset, length in places):
@@ -278,6 +289,35 @@ class FileArchive:
             except LineDamaged as error:
                 raise JournalCorrupt(path, offset, 0, f"a line fails its check: {error}") from error
         return found
+
+    def _in_unindexed(self, kept: _Kept, wanted: list[int], extent: Extent) -> list[bytes]:
+        """Look in the sealed files without an index. Raises what one refuses when no other has what is wanted."""
+        lines: list[bytes] = []
+        refusal: OSError | StoreCorrupt | StoreVersionTooNew | None = None
+        for row in self._has.catalog.files.without_index(self._session, self._birth, extent.number):
+            left = _without(wanted, lines)
+            if not left:
+                break
+            try:
+                lines += self._in_file(kept, left, row)
+            except (OSError, StoreCorrupt, StoreVersionTooNew) as error:
+                refusal = refusal or error
+        if refusal is not None and _without(wanted, lines):
+            raise refusal
+        return lines
+
+    def _index(self, file: DiskFile, path: str, row: FileRow, begin: int) -> FrameIndex:
+        """The index of a sealed file whose records begin at offset `begin`, made of them when it got none."""
+        if row.last_frame != NO_INDEX:
+            return read_index(file.read, path, row)
+        builder = IndexBuilder()
+        for piece in read_journal(self._has.disk, path, Part.of(row), (self._session, self._birth)):
+            begin = builder.add_lines(begin, piece.split(b"\n")[:-1])
+        return builder.index()
+
+
+def _in_order(lines: list[bytes]) -> list[Record]:
+    return sorted(decode_records(b"".join(lines)), key=lambda record: record.seq)
 
 
 def _sorted(ids: Iterable[int]) -> list[int]:

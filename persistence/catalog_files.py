@@ -37,7 +37,7 @@ SCHEMA: Final = (
     ) WITHOUT ROWID""",
 )
 NO_INDEX: Final = -1
-"""`last_frame` of a file whose frames are not known, because it was damaged when it was sealed."""
+"""`last_frame` of a file that got no index, because it could not be read when it was sealed: it may be sound."""
 _KINDS: Final = (bytes, str, 1, 0, 0, 0, NO_INDEX, 0, 0, str, 0, 0)
 _BASE_KINDS: Final = (bytes, str, 0, str)
 _NUMBER_MAX: Final = 1 << 55

@@ -100,6 +100,10 @@ class IndexBuilder:
         self.first_frame = min(self.first_frame or frames[0], *frames)
         self.last_frame = max(self.last_frame, *frames)
 
+    def index(self) -> FrameIndex:
+        """The index, for use without a file."""
+        return FrameIndex(self._runs, self._copied)
+
     def line(self, birth: str, number: int) -> bytes:
         """The index, as it is written."""
         frames, copied = msgspec.json.encode(self._runs), msgspec.json.encode(self._copied)

@@ -159,7 +159,7 @@ class JournalWriter:
         return number
 
     def _seal(self, extent: Extent) -> None:
-        """Write the index of the newest file. One that is damaged gets none: whoever reads it is told of the damage."""
+        """Write the index of the newest file; none when it does not read as it was written: who reads it judges it."""
         file = self._opened()
         index = build_index(file, extent.size_bytes, extent.crc)
         line = b"" if index is None else index.line(self._log.birth, extent.number)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from session_actor.persistence import FileStore
+from session_actor.persistence import FileStore, JournalCorrupt, Lease
+from session_actor.persistence.catalog_files import NO_INDEX
 from session_actor.persistence.names import journal_path
 from session_actor.persistence.repair import repair
 from session_actor.persistence.storage import OsDisk
@@ -107,7 +108,9 @@ async def test_a_journal_that_the_disk_refuses_for_good_holds_up_no_session(tmp_
         disk.on = False
         loaded = await store.load(leases[0], snapshots=False)
         assert len(loaded.records) == leases[0].appended_seq
-        assert ids(store.archive(leases[0]).read([21, 40, 41, 60])) == [21, 40, 41, 60]
+        frames = list(range(1 if begun else 21, 61))
+        assert ids(store.archive(leases[0]).read(frames)) == frames
+        assert store.archive(leases[0]).read([61]) == []
     found = check(tmp_path / "store").list
     assert [finding for finding in found if finding.severity == "damage"] == []
     repair(tmp_path / "store", write=True)
@@ -127,3 +130,79 @@ async def test_a_journal_that_is_refused_once_is_gone_on_with(tmp_path):
         disk.on = False
         await cut_all(store)
     assert check(tmp_path / "store").list == []
+
+
+async def begun_and_left(store: FileStore, disk: Refusing) -> Lease:
+    """A session whose first file the disk refused, so that it got no index and the session went on in another."""
+    disk.on = False
+    lease = await store.acquire("bad", create=True)
+    await grow(store, [lease], 1)
+    await cut_all(store)
+    disk.on = True
+    await grow(store, [lease], 21)
+    assert await cut_until_done(store) > 0
+    (row, *_) = store._engine.catalog.files.of("bad", lease.birth)
+    assert (row.number, row.last_frame) == (1, NO_INDEX)
+    return lease
+
+
+async def test_while_a_journal_is_refused_only_what_is_in_it_cannot_be_read(tmp_path):
+    disk = Refusing(journal_path("bad", 1), "read")
+    async with opened(small(tmp_path / "store", disk=disk), working=False) as store:
+        lease = await begun_and_left(store, disk)
+        await grow(store, [lease], 41)
+        archive = store.archive(lease)
+        assert ids(archive.read([21, 40, 41, 60])) == [21, 40, 41, 60]
+        for frames in ([1], [5, 60], [61]):
+            with pytest.raises(OSError, match="asked to fail"):
+                archive.read(frames)
+        disk.on = False
+        assert ids(archive.read([1, 5, 20, 60])) == [1, 5, 20, 60]
+        assert archive.read([61]) == []
+
+
+async def test_a_journal_that_was_refused_and_is_damaged_since_is_told_by_whoever_reads_it(tmp_path):
+    disk = Refusing(journal_path("bad", 1), "write")
+    async with opened(small(tmp_path / "store", disk=disk), working=False) as store:
+        lease = await begun_and_left(store, disk)
+        (path,) = (tmp_path / "store" / "journals").glob("*/*-1.ndjson")
+        data = bytearray(path.read_bytes())
+        data[data.index(b'"id":3,') + 5] ^= 1
+        path.write_bytes(data)
+        assert ids(store.archive(lease).read([21, 40])) == [21, 40]
+        with pytest.raises(JournalCorrupt) as caught:
+            store.archive(lease).read([2])
+        assert caught.value.path == str(path)
+
+
+class Misreading(Refusing):
+    """Nothing fails, but reads of files whose names end so give other bytes than they have, as long as `on`."""
+
+    def open(self, path, *, write=False, create=False):
+        file = super().open(path, write=write, create=create)
+        return MisreadFile(self, file, path) if path.endswith(self.name) else file
+
+
+class MisreadFile(RefusingFile):
+    def read(self, offset, length):
+        data = self.file.read(offset, length)
+        return data.replace(b'"id":3,', b'"id":4,') if self.disk.on else data
+
+
+async def test_a_journal_that_was_read_otherwise_than_it_is_when_it_was_sealed_is_not_taken_for_damaged(tmp_path):
+    disk = Misreading(journal_path("bad", 1), "none")
+    disk.on = False
+    async with opened(small(tmp_path / "store", disk=disk), working=False) as store:
+        lease = await store.acquire("bad", create=True)
+        await grow(store, [lease], 1)
+        await cut_all(store)
+        disk.on = True
+        await grow(store, [lease], 21)
+        await cut_all(store)
+        assert store._engine.catalog.files.of("bad", lease.birth)[0].last_frame == NO_INDEX
+        with pytest.raises(JournalCorrupt):
+            store.archive(lease).read([2])
+        disk.on = False
+        frames = list(range(1, 41))
+        assert ids(store.archive(lease).read(frames)) == frames
+        assert ids(await store.archive(lease).fetch([2, 3, 40])) == [2, 3, 40]
