@@ -89,5 +89,5 @@ class Streams(ExitStack):
         if not breaks:
             stream.until_done()
             return
-        with pytest.raises(Exception, match="incomplete|peer closed|Connection error"):  # each SDK has its own for it
+        with pytest.raises(Exception, match=r"incomplete|peer closed|Connection error"):  # as each SDK says
             stream.until_done()

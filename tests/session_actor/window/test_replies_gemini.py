@@ -15,12 +15,15 @@ SIGNATURE, URL_SIGNATURE = "+//+", "-__-"
 PARTS = [
     {"text": "Let me see", "thought": True},
     {"text": "Two things", "thoughtSignature": SIGNATURE},
-    {"functionCall": {"name": "ls", "args": {"path": "/\u00fc", "deepKey": [1, 2.5, None]}}, "thoughtSignature": SIGNATURE},
+    {
+        "functionCall": {"name": "ls", "args": {"path": "/\u00fc", "deepKey": [1, 2.5, None]}},
+        "thoughtSignature": SIGNATURE,
+    },
     {"functionCall": {"id": "call_2", "name": "ls"}},
     {"executableCode": {"language": "PYTHON", "code": "1 + 1"}},
     {"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}, "thoughtSignature": SIGNATURE},
     {"text": "", "thoughtSignature": SIGNATURE},
-]  # fmt: skip
+]
 USAGE = {
     "promptTokenCount": 120,
     "cachedContentTokenCount": 100,
@@ -184,7 +187,10 @@ def test_neighbours_in_one_reply_are_not_joined():
         ("reply.candidates[0].content", {**REPLY, "candidates": [{"content": "x"}]}),
         ("reply.candidates[0].content.parts[1].text", replied({"text": "a"}, {"text": 7})),
         ("reply.candidates[0].content.parts[0].function_call.name", replied({"functionCall": {}})),
-        ("reply.candidates[0].content.parts[0].function_call.args", replied({"functionCall": {"name": "x", "args": [1]}})),
+        (
+            "reply.candidates[0].content.parts[0].function_call.args",
+            replied({"functionCall": {"name": "x", "args": [1]}}),
+        ),
         ("reply.candidates[0].content.parts[0].thought_signature", replied({"text": "a", "thoughtSignature": "?"})),
         ("reply.candidates[0].content.parts[0].thought_signature", replied({"text": "a", "thoughtSignature": 7})),
         (
@@ -196,7 +202,7 @@ def test_neighbours_in_one_reply_are_not_joined():
         ("reply", [CHUNKS[0], {"choices": []}]),
         ("reply[1]", [CHUNKS[0], 7]),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_named_by_its_place(where, reply):
     with pytest.raises(InvalidArgument) as caught:
         turn_of(reply)
