@@ -5,63 +5,12 @@ from __future__ import annotations
 import copy
 
 import pytest
-from anthropic.types import Message
 
 from session_actor import validate_request
 
-from .breaking import PIXEL, SCHEMA, Case, all_of, check_case, defect, drop, insert, put
+from .anthropic_base import BASE, CACHED, FOUND, PREFILL, SEARCH, TEXT, THINKS, THOUGHT, call, image, result
+from .breaking import Case, all_of, check_case, defect, drop, insert, put
 from .sdk_shapes import shape_problems
-
-CACHED = {"type": "ephemeral"}
-TEXT = {"type": "text", "text": "and so on"}
-THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
-SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "tides"}}
-FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
-
-
-def call(call_id: str) -> dict:
-    return {"type": "tool_use", "id": call_id, "name": "weather", "input": {"city": "Oslo"}}
-
-
-def result(call_id: str) -> dict:
-    return {"type": "tool_result", "tool_use_id": call_id, "content": [{"type": "text", "text": "rain"}]}
-
-
-def image(media_type: str = "image/png", data: str = PIXEL) -> dict:
-    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
-
-
-BASE = {
-    "model": "claude-sonnet-4-5",
-    "max_tokens": 4096,
-    "system": [{"type": "text", "text": "Be brief.", "cache_control": CACHED}],
-    "tools": [
-        {"name": "weather", "description": "Tells the weather.", "input_schema": SCHEMA},
-        {"name": "clock", "input_schema": {"type": "object"}, "cache_control": CACHED},
-        {"type": "web_search_20250305", "name": "web_search"},
-    ],
-    "messages": [
-        {
-            "role": "user",
-            "content": [
-                {"type": "text", "text": "How is it there?"},
-                image(),
-                {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
-                {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="}},
-                {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a note"}},
-            ],
-        },
-        {"role": "assistant", "content": [THOUGHT, TEXT, call("toolu_1"), call("toolu_2")]},
-        {"role": "user", "content": [result("toolu_1"), result("toolu_2"), TEXT]},
-        {"role": "assistant", "content": [SEARCH, FOUND, TEXT]},
-        {"role": "user", "content": "Go on."},
-        {"role": "assistant", "content": [call("toolu_3")]},
-        {"role": "user", "content": [{**result("toolu_3"), "is_error": True}]},
-    ],
-}
-PREFILL = {"role": "assistant", "content": [{"type": "text", "text": "It is"}]}
-
-THINKS = {"type": "enabled", "budget_tokens": 1_024}
 
 CASES = [
     defect(
@@ -415,49 +364,3 @@ def test_what_providers_take_is_valid(sentence, added):
     request["messages"] += added
     assert validate_request("anthropic", request) == []
     assert shape_problems("anthropic", request) == []
-
-
-def test_a_reply_of_the_sdk_may_stand_among_the_messages_as_it_came():
-    reply = Message.model_validate(
-        {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "model": "claude-sonnet-4-5",
-            "stop_reason": "end_turn",
-            "stop_sequence": None,
-            "content": [THOUGHT, TEXT],
-            "usage": {"input_tokens": 1, "output_tokens": 1},
-        }
-    )
-    request = copy.deepcopy(BASE)
-    request["messages"].append({"role": "assistant", "content": reply.content})
-    assert validate_request("anthropic", request) == []
-
-
-def test_thinking_goes_with_a_free_choice_with_a_temperature_of_one_and_with_a_turn_that_was_paused():
-    request = copy.deepcopy(BASE) | {"thinking": THINKS, "temperature": 1.0, "tool_choice": {"type": "auto"}}
-    request["messages"].append({"role": "assistant", "content": [{**SEARCH, "id": "srvtoolu_2"}]})
-    assert validate_request("anthropic", request) == []
-
-
-def test_a_result_may_say_nothing():
-    request = copy.deepcopy(BASE)
-    request["messages"][6]["content"][0]["content"] = ""
-    assert validate_request("anthropic", request) == []
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"extra_headers": {"Anthropic-Beta": "interleaved-thinking-2025-05-14"}},
-        {"betas": ["interleaved-thinking-2025-05-14"]},
-    ],
-)
-def test_thinking_between_calls_may_go_over_one_answer(asked):
-    request = copy.deepcopy(BASE) | asked | {"thinking": {"type": "enabled", "budget_tokens": 5_000}}
-    assert validate_request("anthropic", request) == []
-    del request["tools"], request["messages"][1:]
-    assert [problem.split(": ")[:2] for problem in validate_request("anthropic", request)] == [
-        ["thinking.budget_tokens", "limit"]
-    ]
