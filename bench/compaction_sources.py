@@ -18,12 +18,12 @@ from session_actor.frames import Turn
 from session_actor.ledger.entries import Target
 from session_actor.ledger.view import WHOLE
 from session_actor.models import profile_of
-from session_actor.rendered import Rendered
 from session_actor.requests import dialect_of
 from session_actor.state import State
 from session_actor.transcript import Transcript
-from session_actor.units import units_of
-from session_actor.window import shown_frames
+from session_actor.window.rendered import Rendered
+from session_actor.window.units import units_of
+from session_actor.window.window import shown_frames
 
 MODEL = "claude-sonnet-4-5"
 RESULT_BYTES = 6_000

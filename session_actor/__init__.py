@@ -58,14 +58,17 @@ if TYPE_CHECKING:
     from .commands import Target as Target
     from .commands import Uncompact as Uncompact
     from .commands import Unit as Unit
+    from .compaction.errors import AssumptionUnknown as AssumptionUnknown
+    from .compaction.errors import CompactionUnknown as CompactionUnknown
+    from .compaction.errors import PlanUsed as PlanUsed
+    from .compaction.errors import StalePlan as StalePlan
+    from .compaction.errors import SummaryRejected as SummaryRejected
+    from .compaction.options import Summarizer as Summarizer
+    from .compaction.overlays import Compaction as Compaction
     from .compaction.plan import Plan as Plan
+    from .compaction.retracting import Contamination as Contamination
     from .compaction.verdict import Reason as Reason
     from .compaction.verdict import Verdict as Verdict
-    from .compaction_errors import AssumptionUnknown as AssumptionUnknown
-    from .compaction_errors import CompactionUnknown as CompactionUnknown
-    from .compaction_errors import PlanUsed as PlanUsed
-    from .compaction_errors import StalePlan as StalePlan
-    from .compaction_errors import SummaryRejected as SummaryRejected
     from .errors import ActorError as ActorError
     from .errors import AsyncioOnly as AsyncioOnly
     from .errors import BacklogFull as BacklogFull
@@ -130,12 +133,10 @@ if TYPE_CHECKING:
     from .ledger.entries import Dialect as Dialect
     from .models.profile import ModelProfile as ModelProfile
     from .models.profiles import profile_of as profile_of
-    from .overlays import Compaction as Compaction
     from .prune import PruneReport as PruneReport
     from .replies import turn_of as turn_of
     from .requests.request import Note as Note
     from .requests.request import Request as Request
-    from .retracting import Contamination as Contamination
     from .service import SessionService as SessionService
     from .service_errors import CloseTimeout as CloseTimeout
     from .service_errors import ServiceClosed as ServiceClosed
@@ -150,14 +151,13 @@ if TYPE_CHECKING:
     from .service_errors import SessionQuarantined as SessionQuarantined
     from .spending import UsageTotals as UsageTotals
     from .stack import Stack as Stack
-    from .summaries import Summarizer as Summarizer
     from .tokens.estimate import estimate_tokens as estimate_tokens
     from .tokens.exact import CounterUnavailable as CounterUnavailable
     from .tokens.exact import exact_counter as exact_counter
     from .validation.validate import validate_request as validate_request
-    from .window_errors import ContextOverflow as ContextOverflow
-    from .window_errors import NothingToSend as NothingToSend
-    from .window_errors import RequestForgotten as RequestForgotten
+    from .window.errors import ContextOverflow as ContextOverflow
+    from .window.errors import NothingToSend as NothingToSend
+    from .window.errors import RequestForgotten as RequestForgotten
 
     __version__: str
 
@@ -198,10 +198,10 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ),
     ".compaction.plan": ("Plan",),
     ".compaction.verdict": ("Reason", "Verdict"),
-    ".compaction_errors": ("AssumptionUnknown", "CompactionUnknown", "PlanUsed", "StalePlan", "SummaryRejected"),
-    ".overlays": ("Compaction",),
-    ".retracting": ("Contamination",),
-    ".summaries": ("Summarizer",),
+    ".compaction.errors": ("AssumptionUnknown", "CompactionUnknown", "PlanUsed", "StalePlan", "SummaryRejected"),
+    ".compaction.overlays": ("Compaction",),
+    ".compaction.retracting": ("Contamination",),
+    ".compaction.options": ("Summarizer",),
     ".budget.report": ("Budget",),
     ".budget.reserves": ("output_reserve", "safety_reserve"),
     ".ledger.entries": ("Dialect",),
@@ -211,7 +211,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".tokens.exact": ("CounterUnavailable", "exact_counter"),
     ".requests.request": ("Note", "Request"),
     ".validation.validate": ("validate_request",),
-    ".window_errors": ("ContextOverflow", "NothingToSend", "RequestForgotten"),
+    ".window.errors": ("ContextOverflow", "NothingToSend", "RequestForgotten"),
     ".persistence": ("FileStore", "Level", "MemoryStore", "RecoveryReport", "SessionInfo", "StoreHealth"),
 }  # fmt: skip
 

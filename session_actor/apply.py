@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .asked import note_answer, note_refusal, note_request
 from .blocks import ToolCall
+from .compaction.remembered import note_compaction, note_pin, note_undone, without_pruned
 from .errors import ReplayError
 from .events import (
     Added,
@@ -35,15 +35,15 @@ from .events import (
 )
 from .grow import frame_on, standing_in
 from .keys import KeyEntry, answer_of
-from .overlaid import note_compaction, note_pin, note_undone, without_pruned
 from .runs import contains, merged
 from .spending import plus
+from .window.requests_made import note_answer, note_refusal, note_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from .compaction.overlays import Compaction
     from .frames import Frame, Turn
-    from .overlays import Compaction
     from .requests.request import Request
     from .state import State
     from .table import Table

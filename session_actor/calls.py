@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .blocks import CallRef, ToolCall, ToolResult
-from .broken import is_cut, may_be_cut
 from .errors import CallAmbiguous, CallUnknown
 from .frames import OpenCall, PendingCall
 from .plain import shown
+from .replies.broken import is_cut, may_be_cut
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from session_actor.persistence import Lease, RecoveryReport, Store
     from session_actor.supervisors import GenServer, PendingReply, ServerRef, SupervisorError
 
-    from .automatic import Automatic
     from .cold import Shelf
+    from .compaction.automatic import Automatic
+    from .compaction.options import Summaries
     from .events import AnyEvent
     from .models import ModelProfile
     from .stack import Stack
     from .state import State
-    from .summaries import Summaries
 
 NOTHING: Final = Table()
 """The table of every session that is not loaded; nothing is ever in it."""

@@ -18,8 +18,8 @@ import msgspec
 from session_actor.supervisors.messages import Call
 
 from .blocks import Block, CallRef, Native, ToolCall
+from .compaction.overlays import Compaction
 from .frames import Frame, Tool, Turn, Usage
-from .overlays import Compaction
 from .plain import shown
 from .requests.request import Request
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
-from . import moves, overlaying, pushes, requesting, retracting
+from . import moves, pushes
 from .commands import (
     AddAssistant,
     AddReference,
@@ -34,10 +34,12 @@ from .commands import (
     Retract,
     Uncompact,
 )
+from .compaction import overlaying, retracting
 from .errors import BranchUnknown, ForkUnfinished, HeadMoved, InvalidArgument, SessionEnded
 from .fingerprint import fingerprint
 from .keys import Repeat, reply_of
 from .names import check_name
+from .window import requesting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

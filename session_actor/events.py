@@ -17,11 +17,11 @@ from session_actor.persistence.errors import ValueUnreadable
 from .blocks import NULL, Free
 from .budget.readings import NOTHING, Learned, Quote
 from .compaction.facts import Facts
+from .compaction.overlays import Overlay, Pin
 from .compaction.verdict import Verdict
 from .errors import RecordUnknown, RecordUnreadable
 from .frames import Artifact, Hold, Instructions, OpenCall, Retraction, Turn, Usage
-from .marks import Mark
-from .overlays import Overlay, Pin
+from .window.marks import Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable

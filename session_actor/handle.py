@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from session_actor.supervisors import ServerRef, SupervisorError
 
 from .commands import Fork
-from .compacting import Compacts
+from .compaction.handle import Compacts
 from .exchange import Exchange
 from .prune import prune_session
 from .session import Flush

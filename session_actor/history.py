@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from . import content
-from .asked import window_on
+from .compaction.overlays import copied, copied_pins
 from .events import CopiedFrame, Created, HistoryCopied, HistorySealed, Pushed, Source
 from .grow import is_keyframe, place_on
 from .losses import unknown
 from .names import MAIN
-from .overlays import copied, copied_pins
 from .runs import contains, merged
 from .table import SPAN
 from .weight import weigh, weight_of
+from .window.requests_made import window_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

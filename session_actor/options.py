@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from session_actor.persistence import Level, Recovery
 
+    from .compaction.options import Summaries
     from .models import ModelProfile
-    from .summaries import Summaries
 
 
 Retention = Literal["all", "prune"]

@@ -32,6 +32,7 @@ from session_actor.supervisors import (
 
 from .cell import Birth, Cell, Dormant
 from .cold import Shelf
+from .compaction.options import NO_SUMMARIES
 from .deletion import Deleter
 from .errors import SessionActorError, translate
 from .prune import prune_session
@@ -47,7 +48,6 @@ from .service_errors import (
     SessionQuarantined,
 )
 from .session import Flush, Passivate, SessionServer
-from .summaries import NO_SUMMARIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from session_actor.persistence import Lease
     from session_actor.supervisors import Event
 
-    from .automatic import Automatic
+    from .compaction.automatic import Automatic
+    from .compaction.options import Summaries
     from .options import SessionOptions
-    from .summaries import Summaries
 
 
 _SWEEPS_PER_TIMEOUT: Final = 8
@@ -315,7 +315,7 @@ class Population:
 def _automatic(summaries: Summaries) -> Automatic | None:
     if summaries.summarizer is None:
         return None
-    from .automatic import Automatic
+    from .compaction.automatic import Automatic
 
     return Automatic(summaries, summaries.summarizer)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from . import content
-from .asked import astray
 from .blocks import Reference, ToolResult
 from .calls import find_call, results_in, show
 from .content import checked, given_texts
@@ -21,6 +20,7 @@ from .names import branch_name, check_name
 from .plain import is_a, shown
 from .results import bind_results
 from .weight import SMALL, SURELY_FITS, check_size, weight_of
+from .window.requests_made import astray
 
 if TYPE_CHECKING:
     from .blocks import ToolCall

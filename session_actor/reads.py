@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from .cell import Cell
     from .commands import How
+    from .compaction.retracting import Contamination
     from .frames import Frame, Instructions, PendingCall
-    from .retracting import Contamination
     from .state import State
 
 
@@ -122,9 +122,9 @@ class Reads:
         when it was popped, and again when one of them goes back to it. Goes through the whole stacks of all branches,
         O(n) each.
         """
+        from .compaction.retracting import contamination, still_held
         from .history import live_runs
         from .prune import hold
-        from .retracting import contamination, still_held
 
         state = await self._state(timeout_s)
         found: dict[str, Contamination] = {}

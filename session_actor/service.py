@@ -22,6 +22,7 @@ from session_actor.persistence import (
 from . import content, telemetry
 from .cell import Birth, Cell, Dormant
 from .commands import End
+from .compaction.options import TIMEOUT_S, Summaries, checked_words
 from .deadline import reading_until, seconds_left
 from .deletion import Delete
 from .errors import CallTimeout, InvalidArgument, SessionActorError, SessionEnded, StoreError, translate
@@ -33,7 +34,6 @@ from .lifetime import Lifetime
 from .moves import frame_of
 from .options import SessionOptions, check_path, check_seconds
 from .service_errors import ServiceClosed, SessionDeleted, SessionExists, SessionQuarantined
-from .summaries import TIMEOUT_S, Summaries, checked_words
 
 if TYPE_CHECKING:
     import os
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from session_actor.persistence import Recovery, SessionInfo
 
     from .commands import Target
+    from .compaction.options import Summarizer
     from .models import ModelProfile
     from .options import Retention
     from .population import Population
-    from .summaries import Summarizer
 
 
 class SessionService:

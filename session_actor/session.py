@@ -21,7 +21,6 @@ from session_actor.supervisors import IGNORE, Call, ExitReason, GenServer, Ignor
 
 from . import snapshots, telemetry
 from .apply import apply
-from .budgeting import tell, watch
 from .commands import BuildRequest
 from .decide import COMMANDS, Repeat, decide
 from .deletion import Delete, delete_records
@@ -37,6 +36,7 @@ from .runs import count
 from .service_errors import SessionFenced, SessionNotFound
 from .times import now_us
 from .weight import SMALL
+from .window.pressure import tell, watch
 
 if TYPE_CHECKING:
     from .cell import Birth, Cell

@@ -15,14 +15,14 @@ from session_actor.persistence.errors import ValueUnreadable
 
 from .blocks import NULL, Free
 from .budget.readings import NOTHING, Learned
+from .compaction.overlays import Overlay, Pin
 from .events import Requested, Source
 from .frames import Retraction, Usage
 from .keys import Answer, KeyEntry
-from .marks import Mark
-from .overlays import Overlay, Pin
 from .runs import merged
 from .state import State
 from .table import Table
+from .window.marks import Mark
 
 if TYPE_CHECKING:
     from .cold import Shelf

@@ -12,8 +12,8 @@ import msgspec
 from .frames import Frame, Retraction
 
 if TYPE_CHECKING:
+    from .compaction.retracting import Contamination
     from .frames import Turn
-    from .retracting import Contamination
     from .table import Table  # noqa: TC004 - the fields are never decoded
 
 
@@ -121,8 +121,8 @@ class Stack(Sequence[Frame], msgspec.Struct, eq=False, gc=False, metaclass=_Sequ
         The frame that stated it, and all above; and the newest frame below, to go back to. A retraction counts that the
         head, a branch or a checkpoint held when the stack was taken; one that was popped does not.
         """
+        from .compaction.retracting import contamination, still_held
         from .history import runs_below
-        from .retracting import contamination, still_held
 
         known = self._retractions
         held = {} if known is None else still_held(known.frames, runs_below(self._table, known.tips))

@@ -17,13 +17,13 @@ from .table import Table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .compaction.overlays import Overlay, Pin
     from .events import Requested, Source
     from .frames import Instructions, PendingCall, Retraction, Usage
     from .losses import Losses
-    from .marks import Mark
     from .models import ModelProfile
-    from .overlays import Overlay, Pin
-    from .window import Window
+    from .window.marks import Mark
+    from .window.window import Window
 
 
 _NO_CHECKPOINTS: Final[dict[str, int]] = {}

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from session_actor import automatic, overlays, summaries
-from session_actor.compaction import gate, merge, planning, ranges
+from session_actor.compaction import automatic, gate, merge, options, overlays, planning, ranges
 from session_actor.compaction.headings import HEADINGS
 from session_actor.compaction.verdict import CODES
 from session_actor.events import Compacted, Event, Pinned, Uncompacted
@@ -20,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "compaction.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
 TABLES = [table.splitlines() for table in re.findall(r"^\|.*?(?=\n\n|\Z)", PAGE, re.DOTALL | re.MULTILINE)]
-MODULES = (automatic, gate, merge, overlays, planning, ranges, summaries)
+MODULES = (automatic, gate, merge, overlays, planning, ranges, options)
 
 
 def rows_below(head: str) -> list[list[str]]:

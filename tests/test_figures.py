@@ -17,8 +17,8 @@ CONSTANTS = {
     "session_actor.keys.KEYS_KEPT": 1_024,  # a retry is known by its key among so many
     "session_actor.apply.CALLS_KEPT": 1_024,  # and a tool's result by the id of its call
     "session_actor.grow.KEYFRAMES": 32,  # so many frames are read for one that is cold
-    "session_actor.asked.REQUESTS_KEPT": 32,  # a request is known by its key or its number among so many
-    "session_actor.asking.RESULT_CAP": 25_000,  # tokens of a result that are shown at most
+    "session_actor.window.requests_made.REQUESTS_KEPT": 32,  # a request is known by its key or its number among so many
+    "session_actor.window.request_options.RESULT_CAP": 25_000,  # tokens of a result that are shown at most
     "session_actor.budget.report.YELLOW": 0.75,
     "session_actor.budget.report.RED": 0.95,
     "session_actor.budget.readings.LIMIT": 32,  # real lengths are remembered
@@ -28,10 +28,10 @@ CONSTANTS = {
     "session_actor.budget.trim.WHOLE_SHARE": 0.25,  # and so does this part of the allowance
     "session_actor.budget.trim.WORTH": 0.15,  # of the allowance is what stubs must save
     "session_actor.budget.trim.LARGE_SHARE": 0.25,  # an exchange that takes more goes step by step
-    "session_actor.marks.ARTIFACTS_KEPT": 200,
-    "session_actor.marks.ARTIFACTS_SHARE": 0.02,
-    "session_actor.marks.MARKS_KEPT": 64,
-    "session_actor.marks.ROOMIER": 1.25,
+    "session_actor.window.marks.ARTIFACTS_KEPT": 200,
+    "session_actor.window.marks.ARTIFACTS_SHARE": 0.02,
+    "session_actor.window.marks.MARKS_KEPT": 64,
+    "session_actor.window.marks.ROOMIER": 1.25,
     "session_actor.tokens.images.UNKNOWN_SIZES": ((4_096, 3_072), (2_048, 768)),
     "session_actor.tokens.images.PAGE_BYTES": 20_000,
     "session_actor.tokens.images.MOST_PAGES": 100,
@@ -45,8 +45,8 @@ CONSTANTS = {
     "session_actor.compaction.gate.GAIN_SHARE": 10,
     "session_actor.compaction.merge.IDENTIFIERS_KEPT": 64,
     "session_actor.compaction.merge.ROUNDS_KEPT": 2,
-    "session_actor.overlays.OVERLAYS_KEPT": 32,
-    "session_actor.automatic.ROUNDS": 2,
+    "session_actor.compaction.overlays.OVERLAYS_KEPT": 32,
+    "session_actor.compaction.automatic.ROUNDS": 2,
     "session_actor.snapshots.EVERY_RECORDS": 1_000,
     "session_actor.snapshots.RESTING_RECORDS": 100,
     "session_actor.persistence.names.MAX_ID_CHARACTERS": 512,

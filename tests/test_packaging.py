@@ -21,7 +21,7 @@ import pytest
 import session_actor
 import session_actor.errors
 import session_actor.service_errors
-import session_actor.window_errors
+import session_actor.window.errors
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("session_actor", "supervisors", "persistence", "pyproject.toml", "README.md", "LICENSE")
@@ -175,7 +175,7 @@ def is_waited_for(method: object) -> bool:
 
 
 def test_every_error_is_a_public_name():
-    modules = (session_actor.errors, session_actor.service_errors, session_actor.window_errors)
+    modules = (session_actor.errors, session_actor.service_errors, session_actor.window.errors)
     kinds = {kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)}
     errors = {kind.__name__ for kind in kinds if issubclass(kind, session_actor.SessionActorError)}
     assert errors - set(session_actor.__all__) == set()

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from session_actor.blocks import CallRef, Document, Image, Native, Text, Thinking, ToolCall
-from session_actor.broken import broke_off
+from session_actor.replies.broken import broke_off
 from session_actor.requests.texts import clean
 
 from . import notes as words

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from session_actor import content
 from session_actor.blocks import Text, Thinking, ToolCall
-from session_actor.broken import may_be_cut
 from session_actor.content import checked
 from session_actor.errors import InvalidArgument
 from session_actor.frames import Turn, Usage
 from session_actor.plain import is_a
+from session_actor.replies.broken import may_be_cut
 
 from .custom import custom_call
 

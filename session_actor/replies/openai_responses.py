@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from session_actor.blocks import Native, Text, ToolCall
-from session_actor.broken import may_be_cut
 from session_actor.errors import InvalidArgument
 from session_actor.frames import Turn, Usage
+from session_actor.replies.broken import may_be_cut
 
 from .custom import custom_call
 

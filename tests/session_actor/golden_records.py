@@ -7,6 +7,7 @@ import msgspec
 from session_actor.blocks import CallRef, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
 from session_actor.budget.readings import Key, Quote
 from session_actor.compaction.facts import Fact, Facts
+from session_actor.compaction.overlays import Overlay, Pin
 from session_actor.compaction.verdict import Reason, Verdict
 from session_actor.events import (
     Added,
@@ -34,8 +35,7 @@ from session_actor.events import (
 )
 from session_actor.frames import Artifact, Hold, Instructions, OpenCall, Retraction, Tool, Turn, Usage
 from session_actor.history import created
-from session_actor.marks import Mark
-from session_actor.overlays import Overlay, Pin
+from session_actor.window.marks import Mark
 
 # What is on disk: none of these lines may ever change, only new ones may come.
 GOLDEN = [

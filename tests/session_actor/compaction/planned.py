@@ -10,10 +10,10 @@ from session_actor.frames import Frame
 from session_actor.ledger.view import WHOLE, View
 from session_actor.models.profile import ModelProfile
 from session_actor.paths import path_runs
-from session_actor.rendered import Rendered
 from session_actor.requests import dialect_of
-from session_actor.units import units_of
-from session_actor.window import shown_frames
+from session_actor.window.rendered import Rendered
+from session_actor.window.units import units_of
+from session_actor.window.window import shown_frames
 
 from ..window.ledger_talk import Talk, target
 

@@ -20,8 +20,8 @@ from session_actor import (
     telemetry,
     validate_request,
 )
+from session_actor.compaction.options import Summaries, checked_words
 from session_actor.errors import InvalidArgument
-from session_actor.summaries import Summaries, checked_words
 
 from .compacted import DIALECTS, MODELS, RULE, converse, go_on
 from .summarising import Scripted, good_summary, hang, opened, settled, swallow, to_red, to_yellow

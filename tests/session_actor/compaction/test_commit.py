@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from session_actor import telemetry
-from session_actor.compaction_errors import PlanUsed, StalePlan, SummaryRejected
+from session_actor.compaction.errors import PlanUsed, StalePlan, SummaryRejected
 from session_actor.errors import HeadMoved, InvalidArgument, SessionEnded
 
 from .compacted import CHOICE, DIALECTS, GUESS, MESSAGES, RULE, compact, converse, go_on, planned, requests, shown

@@ -26,9 +26,9 @@ from session_actor.commands import (
     Uncompact,
 )
 from session_actor.compaction.plan import Plan
+from session_actor.compaction.preparing import Wish, prepare
 from session_actor.errors import Refused
 from session_actor.frames import Frame
-from session_actor.preparing import Wish, prepare
 from session_actor.snapshots import snapshot_of, state_from
 
 from ..live import Archive, picture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from session_actor import SessionService, Text, Thinking, ToolCall, Turn, Usage
-from session_actor.compaction_errors import CompactionUnknown
+from session_actor.compaction.errors import CompactionUnknown
 
 from .compacted import CHOICE, GUESS, MODELS, RULE, compact, go_on, planned, requests, shown
 

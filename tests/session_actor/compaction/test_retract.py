@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from session_actor import AddAssistant, AddUser, Retract, SessionService, ToolCall, validate_request
-from session_actor.compaction_errors import AssumptionUnknown, SummaryRejected
+from session_actor.compaction.errors import AssumptionUnknown, SummaryRejected
+from session_actor.compaction.retracting import Contamination
 from session_actor.errors import InvalidArgument, SessionEnded
-from session_actor.retracting import Contamination
 
 from ..live import Live, picture
 from .compacted import DIALECTS, GUESS, MESSAGES, MODELS, converse, go_on, planned

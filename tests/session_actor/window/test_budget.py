@@ -7,7 +7,6 @@ import pytest
 from session_actor import Budget, InvalidArgument, Tool
 from session_actor.blocks import Image, ToolCall
 from session_actor.budget.report import pressure_of
-from session_actor.budgeting import budget_of
 from session_actor.commands import (
     AddAssistant,
     AddResponse,
@@ -20,6 +19,7 @@ from session_actor.commands import (
 )
 from session_actor.frames import Turn, Usage
 from session_actor.tokens import estimate
+from session_actor.window.pressure import budget_of
 
 from .asked import SMALL, TOOLS, Asked, settled
 from .test_build_request import PNG

@@ -14,7 +14,6 @@ from session_actor import (
     ToolCall,
     ValueNotStorable,
 )
-from session_actor.asked import REQUESTS_KEPT
 from session_actor.blocks import Image, Text
 from session_actor.commands import (
     AddAssistant,
@@ -30,6 +29,7 @@ from session_actor.commands import (
 from session_actor.decide import decide
 from session_actor.frames import Tool
 from session_actor.persistence import encode_record_data
+from session_actor.window.requests_made import REQUESTS_KEPT
 
 from .asked import MODELS, TOOLS, Asked, messages_of, output_of, same, shown
 

@@ -12,7 +12,7 @@ import pytest
 
 from session_actor import estimate_tokens
 from session_actor.commands import AddUser, NoteArtifact
-from session_actor.plain_calls import plain_call_output
+from session_actor.requests.plain_calls import plain_call_output
 
 from .asked import Asked, messages_of, shown
 from .test_window_limits import grown

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from session_actor import MemoryStore, SessionService, budgeting, telemetry
+from session_actor import MemoryStore, SessionService, telemetry
+from session_actor.window import pressure
 
 from .asked import MODELS
 
@@ -82,7 +83,7 @@ async def test_a_branch_has_a_pressure_of_its_own(small, told):
 async def test_nothing_is_reckoned_for_nobody(small, monkeypatch):
     await small.add_user("Hello")
     await small.build_request("anthropic")
-    monkeypatch.setattr(budgeting, "unfitted", None)
+    monkeypatch.setattr(pressure, "unfitted", None)
     await small.add_user("why " * 20_000)
     assert len(await small.stack()) == 3
 

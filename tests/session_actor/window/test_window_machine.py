@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from session_actor import ContextOverflow, InvalidArgument, NothingToSend, ToolCall, plenty, rendered
+from session_actor import ContextOverflow, InvalidArgument, NothingToSend, ToolCall
 from session_actor.blocks import Image, Native, Text, Thinking
 from session_actor.commands import (
     AddAssistant,
@@ -29,6 +29,7 @@ from session_actor.commands import (
 )
 from session_actor.errors import Refused
 from session_actor.frames import Tool, Turn, Usage
+from session_actor.window import long_history, rendered
 
 from .asked import DIALECTS, MODELS, TOOLS, Asked, messages_of, same, settled
 
@@ -56,8 +57,8 @@ class Window(RuleBasedStateMachine):
         super().__init__()
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(rendered, "_STOP_CHUNKS", 2)  # so that pops go back to remembered places
-        self.patch.setattr(plenty, "FRAMES", 6)  # so that what is far below is passed over
-        self.patch.setattr(plenty, "_CHARACTERS_A_TOKEN", 3)
+        self.patch.setattr(long_history, "FRAMES", 6)  # so that what is far below is passed over
+        self.patch.setattr(long_history, "_CHARACTERS_A_TOKEN", 3)
         self.live = Asked(model=None)
         self.calls = 0
         self.before: dict[tuple[object, ...], tuple[list[Any], int]] = {}

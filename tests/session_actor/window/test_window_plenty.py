@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from session_actor import plenty
 from session_actor.blocks import ToolCall
 from session_actor.cold import Shelf
 from session_actor.commands import AddAssistant, AddToolResult, AddUser, NoteArtifact, Push
-from session_actor.rendered import Rendered
 from session_actor.snapshots import snapshot_of, state_from
+from session_actor.window import long_history
+from session_actor.window.rendered import Rendered
 
 from ..live import Archive
 from .asked import Asked, same, shown
@@ -52,7 +52,7 @@ def test_few_frames_of_an_imported_history_are_rendered(live, dialect, rendered)
 def test_the_request_is_the_one_that_looking_at_all_of_it_gives(live, dialect, monkeypatch):
     imported(live, 1_500)
     request = live.again(dialect)
-    monkeypatch.setattr(plenty, "FRAMES", 10_000)
+    monkeypatch.setattr(long_history, "FRAMES", 10_000)
     assert same(live.again(dialect), request)
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from .budget.readings import Key
-from .frames import Artifact
-from .tokens.estimate import estimate_tokens
+from session_actor.budget.readings import Key
+from session_actor.frames import Artifact
+from session_actor.tokens.estimate import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

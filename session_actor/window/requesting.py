@@ -6,31 +6,33 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from .asked import astray, failed, mark_of
-from .asking import ask
-from .calls import pending
-from .content import checked, count, flag
-from .errors import InvalidArgument
-from .events import Requested, RequestRefused
+from session_actor.calls import pending
+from session_actor.compaction.overlays import overlay_at
+from session_actor.content import checked, count, flag
+from session_actor.errors import InvalidArgument
+from session_actor.events import Requested, RequestRefused
+from session_actor.ledger.notes import IMAGE, TOOL
+from session_actor.plain import shown
+from session_actor.requests.canonical import chained, sealed
+from session_actor.requests.own import owned
+from session_actor.requests.request import Note, Request
+from session_actor.requests.tools import is_offered
+from session_actor.weight import SMALL, weight_of_request
+
+from .errors import ContextOverflow, NothingToSend, RequestForgotten
 from .fitting import fitted, measured
-from .ledger.notes import IMAGE, TOOL
-from .overlays import overlay_at
-from .plain import shown
-from .requests.canonical import chained, sealed
-from .requests.own import owned
-from .requests.request import Note, Request
-from .requests.tools import is_offered
-from .weight import SMALL, weight_of_request
+from .request_options import ask
+from .requests_made import astray, failed, mark_of
 from .window import window_of
-from .window_errors import ContextOverflow, NothingToSend, RequestForgotten
 
 if TYPE_CHECKING:
-    from .asking import Ask
-    from .commands import BuildRequest, RequestFailed
-    from .decide import Decision
+    from session_actor.commands import BuildRequest, RequestFailed
+    from session_actor.decide import Decision
+    from session_actor.frames import Frame
+    from session_actor.state import State
+
     from .fitting import Fit
-    from .frames import Frame
-    from .state import State
+    from .request_options import Ask
 
 RENDERER: Final = 1
 """The version of the rules by which requests are rendered; a record says by which its request was."""
@@ -149,7 +151,7 @@ def _images_left_out(request: Request) -> tuple[Note, ...]:
     """One note for each image that is too large beside so many others."""
     if request.dialect != "anthropic":
         return ()
-    from .requests.many_images import leave_out_large
+    from session_actor.requests.many_images import leave_out_large
 
     return (Note(IMAGE),) * leave_out_large(request["messages"])
 

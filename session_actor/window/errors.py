@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from .errors import Refused
+from session_actor.errors import Refused
 
 Part: TypeAlias = Literal["system", "tools", "format", "messages", "ephemeral"]
 """What takes room in a request: the system prompt, the tools, what `extra` brings (such as a response format), the

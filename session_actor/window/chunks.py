@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .requests.canonical import START, chained
+from session_actor.requests.canonical import START, chained
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .ledger.entries import Chunk
-    from .requests.request import Note
+    from session_actor.ledger.entries import Chunk
+    from session_actor.requests.request import Note
 
 
 class Piece(NamedTuple):

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .artifacts import artifacts_in
-from .asked import next_number
-from .budget.calibration import HIGHEST, LOWEST, price, spans
-from .budget.costs import Fixed, cost_of_extra
-from .budget.readings import Key, Shown
-from .budget.report import RED, YELLOW
-from .budget.trim import TARGET, Beside, TooBig, least, plan_trim
-from .frames import Artifact
-from .ledger.entries import ResultsEntry
-from .ledger.fold import tail
+from session_actor.artifacts import artifacts_in
+from session_actor.budget.calibration import HIGHEST, LOWEST, price, spans
+from session_actor.budget.costs import Fixed, cost_of_extra
+from session_actor.budget.readings import Key, Shown
+from session_actor.budget.report import RED, YELLOW
+from session_actor.budget.trim import TARGET, Beside, TooBig, least, plan_trim
+from session_actor.compaction.overlays import overlay_at, pinned_now
+from session_actor.frames import Artifact
+from session_actor.ledger.entries import ResultsEntry
+from session_actor.ledger.fold import tail
+from session_actor.paths import on_path
+
+from .errors import ContextOverflow, NothingToSend
+from .long_history import begun
 from .marks import Mark, newest_artifacts
-from .overlays import overlay_at, pinned_now
-from .paths import on_path
-from .plenty import begun
+from .requests_made import next_number
 from .units import repriced, units_of
 from .window import mark_at, view_at, window_of
-from .window_errors import ContextOverflow, NothingToSend
 
 if TYPE_CHECKING:
-    from .asking import Ask
-    from .budget.readings import Quote
-    from .budget.trim import Trim, Unit
-    from .commands import How
-    from .ledger.entries import Chunk
-    from .overlays import Overlay
+    from session_actor.budget.readings import Quote
+    from session_actor.budget.trim import Trim, Unit
+    from session_actor.commands import How
+    from session_actor.compaction.overlays import Overlay
+    from session_actor.ledger.entries import Chunk
+    from session_actor.state import State
+
+    from .errors import Part
     from .rendered import Rendered
-    from .state import State
-    from .window_errors import Part
+    from .request_options import Ask
 
 _ROUNDS: Final = 16
 """How often a plan is made anew because what it left was longer than it seemed; two are rarely needed."""

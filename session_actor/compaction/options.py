@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from .errors import InvalidArgument
-from .options import check_seconds
-from .plain import is_a, items_of, plain_str
+from session_actor.errors import InvalidArgument
+from session_actor.options import check_seconds
+from session_actor.plain import is_a, items_of, plain_str
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

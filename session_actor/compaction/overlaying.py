@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import content
-from .compaction_errors import CompactionUnknown, PlanUsed, StalePlan, SummaryRejected
-from .content import checked
-from .errors import EmptyStack, InvalidArgument
-from .events import Compacted, Pinned, Uncompacted
-from .moves import frame_of
+from session_actor import content
+from session_actor.content import checked
+from session_actor.errors import EmptyStack, InvalidArgument
+from session_actor.events import Compacted, Pinned, Uncompacted
+from session_actor.moves import frame_of
+from session_actor.paths import path_runs
+from session_actor.runs import contains
+from session_actor.weight import SMALL, weigh
+
+from .errors import CompactionUnknown, PlanUsed, StalePlan, SummaryRejected
 from .overlays import shown_on
-from .paths import path_runs
-from .runs import contains
-from .weight import SMALL, weigh
 
 if TYPE_CHECKING:
-    from .commands import CommitCompaction, Pin, Uncompact
-    from .compaction.plan import Plan
-    from .compaction.verdict import Verdict
-    from .decide import Decision
-    from .frames import Frame
+    from session_actor.commands import CommitCompaction, Pin, Uncompact
+    from session_actor.decide import Decision
+    from session_actor.frames import Frame
+    from session_actor.runs import Runs
+    from session_actor.state import State
+
     from .overlays import Compaction, Overlay
-    from .runs import Runs
-    from .state import State
+    from .plan import Plan
+    from .verdict import Verdict
 
 
 def commit_compaction(state: State, command: CommitCompaction, head: int | None) -> Decision:
     """A summary takes the place of what its plan covers, if all that is still as it was planned."""
-    from .compaction.plan import Plan
+    from .plan import Plan
 
     plan = command.plan
     if type(plan) is not Plan:
@@ -57,7 +59,7 @@ def commit_compaction(state: State, command: CommitCompaction, head: int | None)
 
 
 def _verdict(command: CommitCompaction, text: str, stop_reason: str | None) -> Verdict:
-    from .compaction.judged import Judged
+    from .judged import Judged
 
     judged = command.judged
     known = judged.verdict_on(command.plan, text, stop_reason) if type(judged) is Judged else None
@@ -118,7 +120,7 @@ def _is_as_planned(state: State, planned: Frame) -> bool:
     frame = state.table.get(planned.id)
     if frame is planned:
         return True
-    from .compaction.source import digest_of
+    from .source import digest_of
 
     return frame is not None and frame.at_us == planned.at_us and digest_of(frame) == digest_of(planned)
 

@@ -15,26 +15,27 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
+from session_actor import telemetry
+from session_actor.budget.report import RED, YELLOW
+from session_actor.errors import SessionActorError
+from session_actor.handle import Session
 from session_actor.supervisors import ChildSpec, DynamicSupervisor, SupervisorError
+from session_actor.window.fitting import unfitted
+from session_actor.window.request_options import ask
 
-from . import telemetry
-from .asking import ask
-from .budget.report import RED, YELLOW
-from .compacting import EVENT
-from .errors import SessionActorError
-from .fitting import unfitted
-from .handle import Session
+from .handle import EVENT
 from .preparing import Wish, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .cell import Cell
-    from .commands import BuildRequest
-    from .compaction.plan import Plan
-    from .requests.request import Request
-    from .state import State
-    from .summaries import Summaries, Summarizer
+    from session_actor.cell import Cell
+    from session_actor.commands import BuildRequest
+    from session_actor.requests.request import Request
+    from session_actor.state import State
+
+    from .options import Summaries, Summarizer
+    from .plan import Plan
 
 ROUNDS: Final = 2
 """At most so many rounds without a new user turn or without gain."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from .budget.trim import Unit
-from .ledger.fold import folded
+from session_actor.budget.trim import Unit
+from session_actor.ledger.fold import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from .budget.calibration import Span
-    from .finished import Piece
-    from .frames import Frame
+    from session_actor.budget.calibration import Span
+    from session_actor.frames import Frame
+    from session_actor.table import Table
+
+    from .chunks import Piece
     from .rendered import Part, Rendered
-    from .table import Table
 
 
 def units_of(

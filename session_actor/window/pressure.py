@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from . import telemetry
-from .asked import newest_request
-from .asking import Ask, ask
-from .budget.costs import cost_of_instructions
-from .budget.report import Budget, Pressure, pressure_of
-from .errors import InvalidArgument, Refused
+from session_actor import telemetry
+from session_actor.budget.costs import cost_of_instructions
+from session_actor.budget.report import Budget, Pressure, pressure_of
+from session_actor.errors import InvalidArgument, Refused
+from session_actor.models import profile_of
+
+from .errors import NothingToSend
 from .fitting import unfitted
-from .models import profile_of
+from .request_options import Ask, ask
+from .requests_made import newest_request
 from .window import window_of
-from .window_errors import NothingToSend
 
 if TYPE_CHECKING:
-    from .events import Requested
+    from session_actor.events import Requested
+    from session_actor.frames import Frame
+    from session_actor.state import State
+
     from .fitting import Fit
-    from .frames import Frame
-    from .state import State
 
 PRESSURE: Final = ("session_actor", "window", "pressure")
 """The name of the event."""

@@ -9,23 +9,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .artifacts import artifacts_in
-from .asked import newest_request, next_number
-from .blocks import Reference, Text, ToolCall, ToolResult
-from .frames import Artifact
+from session_actor.artifacts import artifacts_in
+from session_actor.blocks import Reference, Text, ToolCall, ToolResult
+from session_actor.compaction.overlays import pinned_now
+from session_actor.frames import Artifact
+from session_actor.paths import path_runs
+
 from .marks import Mark, newest_artifacts
-from .overlays import pinned_now
-from .paths import path_runs
+from .requests_made import newest_request, next_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from .asking import Ask
-    from .blocks import Block
-    from .frames import Frame
-    from .overlays import Overlay
-    from .state import State
-    from .table import Table
+    from session_actor.blocks import Block
+    from session_actor.compaction.overlays import Overlay
+    from session_actor.frames import Frame
+    from session_actor.state import State
+    from session_actor.table import Table
+
+    from .request_options import Ask
 
 FRAMES: Final = 1_000
 """Paths with no more frames that no request has shown are rendered as they are."""

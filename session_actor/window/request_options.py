@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from . import content
-from .blocks import NULL, thawed
-from .budget.calibration import ceiling
-from .budget.readings import NOTHING, Key, Learned
-from .budget.reserves import reserves
-from .content import checked
-from .errors import InvalidArgument, ValueNotStorable
-from .frames import Frame, Turn
-from .ledger.entries import Target
-from .models import profile_of
-from .plain import is_a, plain_str
-from .plain_calls import plain_call_output
-from .requests.renderer import DIALECTS, dialect_of
+from session_actor import content
+from session_actor.blocks import NULL, thawed
+from session_actor.budget.calibration import ceiling
+from session_actor.budget.readings import NOTHING, Key, Learned
+from session_actor.budget.reserves import reserves
+from session_actor.content import checked
+from session_actor.errors import InvalidArgument, ValueNotStorable
+from session_actor.frames import Frame, Turn
+from session_actor.ledger.entries import Target
+from session_actor.models import profile_of
+from session_actor.plain import is_a, plain_str
+from session_actor.requests.plain_calls import plain_call_output
+from session_actor.requests.renderer import DIALECTS, dialect_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import msgspec
 
-    from .blocks import Block
-    from .budget.reserves import Reserves
-    from .commands import Content
-    from .frames import Instructions
-    from .ledger.entries import Dialect
+    from session_actor.blocks import Block
+    from session_actor.budget.reserves import Reserves
+    from session_actor.commands import Content
+    from session_actor.frames import Instructions
+    from session_actor.ledger.entries import Dialect
+    from session_actor.models import ModelProfile
+    from session_actor.requests.renderer import Renderer
+    from session_actor.state import State
+
     from .marks import Mark
-    from .models import ModelProfile
-    from .requests.renderer import Renderer
-    from .state import State
 
 RESULT_CAP: Final = 25_000
 """No tool result is shown at greater length [tokens], and none that takes more than a quarter of the budget."""

@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from .budget.refusals import too_long
-from .commands import BuildRequest, RequestFailed
-from .errors import CallTimeout, InvalidArgument
-from .ingest import Ingests
-from .reads import Reads
+from session_actor.budget.refusals import too_long
+from session_actor.commands import BuildRequest, RequestFailed
+from session_actor.errors import CallTimeout, InvalidArgument
+from session_actor.ingest import Ingests
+from session_actor.reads import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from session_actor.budget.report import Budget
+    from session_actor.commands import Content
+    from session_actor.ledger.entries import Dialect
     from session_actor.persistence import Level
-
-    from .budget.report import Budget
-    from .commands import Content
-    from .ledger.entries import Dialect
-    from .requests.request import Request
+    from session_actor.requests.request import Request
 
 
 class Asks(Ingests, Reads):
@@ -169,7 +168,7 @@ class Asks(Ingests, Reads):
 
         Cancelling gives up the wait and nothing else.
         """
-        from .budgeting import budget_of
+        from .pressure import budget_of
 
         state = await self._head_read(timeout_s)
         if state.table.shelf is not None:

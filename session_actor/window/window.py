@@ -8,30 +8,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .budget.costs import cost_of_instructions
-from .ledger.view import View, stale_below
+from session_actor.budget.costs import cost_of_instructions
+from session_actor.compaction.overlays import changes_on, pinned_below
+from session_actor.ledger.view import View, stale_below
+from session_actor.paths import on_path, path_runs
+from session_actor.requests.own import owned
+from session_actor.requests.tools import check_names
+from session_actor.runs import contains
+
 from .marks import in_force
-from .overlays import changes_on, pinned_below
-from .paths import on_path, path_runs
 from .rendered import NO_PIECES, Rendered
-from .requests.own import owned
-from .requests.tools import check_names
-from .runs import contains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .asking import Ask
-    from .budget.costs import Fixed
-    from .compaction.source import Part as FrameFactsPart
-    from .frames import Frame, Instructions
-    from .ledger.entries import Target
+    from session_actor.budget.costs import Fixed
+    from session_actor.compaction.overlays import Overlay, Pin
+    from session_actor.compaction.source import Part as FrameFactsPart
+    from session_actor.frames import Frame, Instructions
+    from session_actor.ledger.entries import Target
+    from session_actor.models import ModelProfile
+    from session_actor.runs import Runs
+    from session_actor.state import State
+    from session_actor.table import Table
+
     from .marks import Mark
-    from .models import ModelProfile
-    from .overlays import Overlay, Pin
-    from .runs import Runs
-    from .state import State
-    from .table import Table
+    from .request_options import Ask
 
 _VIEWS_KEPT: Final = 3
 """How many views of a session are kept rendered: of branches or models that take turns."""

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from .compaction.facts import Facts
-from .paths import path_runs
-from .runs import contains
+from session_actor.paths import path_runs
+from session_actor.runs import contains
+
+from .facts import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .frames import Frame
-    from .runs import Runs
-    from .state import State
+    from session_actor.frames import Frame
+    from session_actor.runs import Runs
+    from session_actor.state import State
 
 OVERLAYS_KEPT: Final = 32
 """How many compactions a session remembers: the newest. Behind an older one the whole history is shown, or trimmed."""

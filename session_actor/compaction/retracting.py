@@ -6,23 +6,24 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from . import content
-from .compaction_errors import AssumptionUnknown
-from .content import checked
-from .errors import InvalidArgument
-from .frames import Frame, Retraction
-from .paths import path_runs
-from .pushes import frame_without_turns
-from .runs import contains
+from session_actor import content
+from session_actor.content import checked
+from session_actor.errors import InvalidArgument
+from session_actor.frames import Frame, Retraction
+from session_actor.paths import path_runs
+from session_actor.pushes import frame_without_turns
+from session_actor.runs import contains
+
+from .errors import AssumptionUnknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from .commands import Retract
-    from .decide import Decision
-    from .runs import Runs
-    from .state import State
-    from .table import Table
+    from session_actor.commands import Retract
+    from session_actor.decide import Decision
+    from session_actor.runs import Runs
+    from session_actor.state import State
+    from session_actor.table import Table
 
 
 class Contamination(msgspec.Struct, frozen=True, gc=False):
@@ -40,7 +41,7 @@ class Contamination(msgspec.Struct, frozen=True, gc=False):
 
 def key(text: str) -> str:
     """What two assumptions share that count as the same: NFC, white space folded, else exact."""
-    from .compaction.texts import key as identity
+    from .texts import key as identity
 
     return identity(text)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .errors import Refused
-from .plain import shown
+from session_actor.errors import Refused
+from session_actor.plain import shown
 
 if TYPE_CHECKING:
-    from .compaction.verdict import Verdict
+    from .verdict import Verdict
 
 
 class SummaryRejected(Refused):

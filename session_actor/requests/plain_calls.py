@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .models.profiles import key
+from session_actor.models.profiles import key
 
 _ANTHROPIC: Final = 21_333
 """Above this many tokens Anthropic's SDK refuses to wait for an answer: it reckons with an hour for 128,000 of them,

@@ -10,30 +10,32 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import msgspec
 
-from .asked import newest_request
-from .budgeting import budget_ask, model_at
-from .commands import BuildRequest
-from .fitting import unfitted, units_at
+from session_actor.commands import BuildRequest
+from session_actor.paths import path_runs
+from session_actor.window.errors import NothingToSend
+from session_actor.window.fitting import unfitted, units_at
+from session_actor.window.pressure import budget_ask, model_at
+from session_actor.window.requests_made import newest_request
+from session_actor.window.warming import load_shown
+from session_actor.window.window import mark_at, view_at, window_of
+
 from .overlays import overlay_at, pinned_below
-from .paths import path_runs
 from .retracting import retracted_on
-from .warming import load_shown
-from .window import mark_at, view_at, window_of
-from .window_errors import NothingToSend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .asking import Ask
-    from .compaction.plan import Plan, Previous, Wanted
-    from .frames import Frame
+    from session_actor.frames import Frame
+    from session_actor.state import State
+    from session_actor.window.request_options import Ask
+
     from .overlays import Overlay
-    from .state import State
+    from .plan import Plan, Previous, Wanted
 
 SLICE_FRAMES: Final = 16
 """So many frames are rendered between two turns of the loop."""
 
-_PLANNING: Final = f"{__package__}.compaction.planning"
+_PLANNING: Final = f"{__package__}.planning"
 
 PARTS_KEPT: Final = 8_192
 """What is known of frames is forgotten when it is of more than so many."""
@@ -60,8 +62,8 @@ async def prepare(state: State, on: str | None, wish: Wish) -> Plan | None:
         return None
     if _PLANNING not in sys.modules:  # importing it takes a while
         await anyio.to_thread.run_sync(import_module, _PLANNING)
-    from .compaction.planning import planning
-    from .compaction.slices import in_slices
+    from .planning import planning
+    from .slices import in_slices
 
     await state.table.load((head,))
     top = state.table.at(head)
@@ -117,7 +119,7 @@ async def _render(state: State, asked: Ask, overlay: Overlay | None, frames: Seq
 
 def _wanted(state: State, asked: Ask, overlay: Overlay | None, frames: Sequence[Frame], wish: Wish) -> Wanted:
     """What a plan is made from. Raises `NothingToSend`."""
-    from .compaction.plan import Wanted, shown_tokens
+    from .plan import Wanted, shown_tokens
 
     fit, head = unfitted(state, asked), asked.top.id
     units, profile = units_at(state, asked, fit), asked.profile
@@ -152,7 +154,7 @@ def _lent(state: State, head: int, overlay: Overlay | None) -> list[Frame]:
 
 
 def _previous(overlay: Overlay | None) -> Previous | None:
-    from .compaction.plan import Previous
+    from .plan import Previous
 
     if overlay is None:
         return None

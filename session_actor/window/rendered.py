@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from .blocks import ToolCall
-from .budget.costs import cost_of
-from .finished import Finished, Piece
-from .ledger.entries import AssistantEntry, ResultsEntry, UserEntry
-from .ledger.fold import Fold
+from session_actor.blocks import ToolCall
+from session_actor.budget.costs import cost_of
+from session_actor.ledger.entries import AssistantEntry, ResultsEntry, UserEntry
+from session_actor.ledger.fold import Fold
+
+from .chunks import Finished, Piece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from .frames import Frame
-    from .ledger.entries import Chunk, Entry, Target
-    from .ledger.view import View
-    from .models import ModelProfile
-    from .requests.renderer import Renderer
+    from session_actor.frames import Frame
+    from session_actor.ledger.entries import Chunk, Entry, Target
+    from session_actor.ledger.view import View
+    from session_actor.models import ModelProfile
+    from session_actor.requests.renderer import Renderer
 
 _PLACEHOLDERS: Final = frozenset({"interrupted", "held"})
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .asked import newest_request
-from .asking import ask
-from .budgeting import budget_ask, model_at
-from .history import Held
-from .overlays import changes_on, overlay_at, pinned_below
+from session_actor.compaction.overlays import changes_on, overlay_at, pinned_below
+from session_actor.history import Held
+
+from .pressure import budget_ask, model_at
+from .request_options import ask
+from .requests_made import newest_request
 from .window import mark_at, window_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .commands import BuildRequest
-    from .frames import Frame
+    from session_actor.commands import BuildRequest
+    from session_actor.compaction.overlays import Overlay
+    from session_actor.frames import Frame
+    from session_actor.runs import Runs
+    from session_actor.state import State
+    from session_actor.table import Table
+
     from .marks import Mark
-    from .overlays import Overlay
-    from .runs import Runs
-    from .state import State
-    from .table import Table
 
 
 async def load_shown(state: State, command: BuildRequest) -> None:

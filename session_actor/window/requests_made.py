@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .budget.calibration import fail, learn
-from .budget.readings import Learned
+from session_actor.budget.calibration import fail, learn
+from session_actor.budget.readings import Learned
+from session_actor.paths import on_path
+
 from .marks import MARKS_KEPT
-from .paths import on_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .events import Requested, RequestRefused
-    from .frames import Turn, Usage
+    from session_actor.events import Requested, RequestRefused
+    from session_actor.frames import Turn, Usage
+    from session_actor.state import State
+
     from .marks import Mark
-    from .state import State
 
 REQUESTS_KEPT: Final = 32
 """How many requests a session remembers: the newest. An answer to an older one measures nothing."""

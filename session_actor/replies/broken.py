@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from .blocks import ToolCall
+    from session_actor.blocks import ToolCall
 
 _BROKE_OFF: Final = frozenset(
     {

@@ -7,24 +7,25 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from . import telemetry
-from .asks import Asks
-from .commands import CommitCompaction, Pin, Retract, Uncompact
-from .compaction_errors import SummaryRejected
-from .errors import CallTimeout, InvalidArgument
+from session_actor import telemetry
+from session_actor.commands import CommitCompaction, Pin, Retract, Uncompact
+from session_actor.errors import CallTimeout, InvalidArgument
+from session_actor.window.handle import Asks
+
+from .errors import SummaryRejected
 from .retracting import down, key, stated_in
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
     from typing import Any
 
+    from session_actor.commands import Target
+    from session_actor.frames import Frame, Usage
     from session_actor.persistence import Level
 
-    from .commands import Target
-    from .compaction.judged import Judged
-    from .compaction.plan import Plan
-    from .frames import Frame, Usage
+    from .judged import Judged
     from .overlays import Compaction
+    from .plan import Plan
 
 EVENT: Final = ("session_actor", "compaction")
 """What events of compactions are called; `start`, `stop` or `rejected` follows."""
@@ -255,8 +256,8 @@ class Compacts(Asks):
 
 async def _judged(plan: Plan, text: str, stop_reason: str | None) -> Judged | None:
     """What the gate says, found in a thread: it may take 30 ms. None: the command will tell what is wrong."""
-    from .compaction.judged import Judged
-    from .compaction.plan import Plan
+    from .judged import Judged
+    from .plan import Plan
 
     if type(plan) is not Plan or type(text) is not str or not (stop_reason is None or type(stop_reason) is str):
         return None

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from session_actor.runs import contains
+from session_actor.spending import plus
+
 from .overlays import OVERLAYS_KEPT, Overlay, Pin
-from .runs import contains
-from .spending import plus
 
 if TYPE_CHECKING:
-    from .events import Compacted, Pinned
+    from session_actor.events import Compacted, Pinned
+    from session_actor.runs import Runs
+    from session_actor.state import State
+
     from .overlays import Compaction
-    from .runs import Runs
-    from .state import State
 
 
 def note_compaction(state: State, event: Compacted, seq: int) -> Compaction:
