@@ -72,7 +72,9 @@ def test_the_figures_on_the_page_are_those_that_are_kept():
 
 
 def test_every_event_is_on_the_page():
-    code = "".join((ROOT / "session_actor" / name).read_text("utf-8") for name in ("automatic.py", "compacting.py"))
+    code = "".join(
+        (ROOT / "session_actor" / "compaction" / name).read_text("utf-8") for name in ("automatic.py", "handle.py")
+    )
     emitted = set(re.findall(r'(?:\*EVENT, |self\._tell\()"(\w+)"', code))
     assert emitted == {"start", "stop", "rejected", "nothing"}
     told = "".join(event for event, _, _ in rows_below("| event "))
