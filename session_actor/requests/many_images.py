@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from session_actor.media import image_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 MANY: Final = 20
 """With more images than these none may be larger than `LONGEST_SIDE`."""
@@ -17,6 +17,11 @@ LONGEST_SIDE: Final = 2_000
 _HEAD: Final = 1 << 18
 """So much of the base64 of an image is looked into for its size."""
 _TEXT: Final = "[An image is not shown: among more than 20 this API does not take one of this size]"
+
+
+def count_images(messages: Iterable[Mapping[str, Any]]) -> int:
+    """How many images messages hold, those in results too."""
+    return sum([1 for message in messages for _ in _images(message.get("content"))])
 
 
 def leave_out_large(messages: list[dict[str, Any]]) -> int:

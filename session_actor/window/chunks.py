@@ -6,6 +6,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from session_actor.requests.canonical import START, chained
+from session_actor.requests.many_images import count_images
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,7 @@ class Finished:
         self._ends: list[int] = []
         self._omitted: list[Note] = []
         self._added: list[Note] = []
-        self._counts: list[tuple[int, int, int]] = []
+        self._counts: list[tuple[int, int, int, int]] = []
 
     @property
     def cost(self) -> int:
@@ -55,6 +56,11 @@ class Finished:
         """The hash of their messages (see `requests.canonical`)."""
         return self._chains[-1] if self._chains else START
 
+    @property
+    def images(self) -> int:
+        """How many images Anthropic sees in their messages."""
+        return self._counts[-1][3] if self._counts else 0
+
     def keep(self, piece: Piece) -> None:
         """Add the next one."""
         self._chains.append(chained(self.chain, piece.messages))
@@ -64,14 +70,15 @@ class Finished:
         self.messages.extend(piece.messages)
         self._omitted.extend(piece.chunk.omitted)
         self._added.extend(piece.chunk.added)
-        self._counts.append((len(self.messages), len(self._omitted), len(self._added)))
+        images = self.images + count_images(piece.messages)
+        self._counts.append((len(self.messages), len(self._omitted), len(self._added), images))
         if piece.calls:
             self.tools.update(dict.fromkeys(piece.calls))
 
     def first(self, count: int) -> Finished:
         """The same with the first `count` pieces only; the two share the pieces."""
         other = Finished()
-        messages, omitted, added = self._counts[count - 1] if count else (0, 0, 0)
+        messages, omitted, added, _ = self._counts[count - 1] if count else (0, 0, 0, 0)
         other.pieces, other.messages = self.pieces[:count], self.messages[:messages]
         other._chains, other._sums, other._ends = self._chains[:count], self._sums[:count], self._ends[:count]
         other._omitted, other._added, other._counts = self._omitted[:omitted], self._added[:added], self._counts[:count]

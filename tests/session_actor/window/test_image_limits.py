@@ -10,12 +10,13 @@ import pytest
 
 from session_actor import validate_request
 from session_actor.blocks import Image
-from session_actor.commands import AddUser
+from session_actor.commands import AddAssistant, AddUser, Pop
 from session_actor.media import image_type
+from session_actor.requests import many_images
 from session_actor.requests.many_images import leave_out_large
 from session_actor.requests.media import carries, is_too_large, media_type
 
-from .asked import Asked
+from .asked import Asked, same
 
 GIF = b"GIF89a" + struct.pack("<HH", 16, 16) + b"\x00\x00\x00"
 WEBP = b"RIFF\x1a\x00\x00\x00WEBPVP8L" + bytes(16)
@@ -90,6 +91,37 @@ def test_among_more_than_twenty_images_the_large_ones_are_left_out():
     assert [note.what for note in request.omitted] == ["image"]
     assert shown[20]["source"]["data"] == b64encode(png(10, 10)).decode()
     assert validate_request("anthropic", request) == []
+
+
+def test_images_of_all_turns_count_and_no_longer_when_their_turns_are_popped():
+    live = Asked(model="claude-sonnet-4-5")
+    for _ in range(10):
+        live.do(AddUser([image(png(2_001, 10)), image(png(10, 10))]))
+        live.do(AddAssistant("I see."))
+        assert live.ask("anthropic").omitted == ()
+    live.do(AddUser([image(png(10, 10))]))
+    assert [note.what for note in live.ask("anthropic").omitted] == ["image"] * 10
+    live.do(Pop(1))
+    assert live.ask("anthropic").omitted == ()
+    live.do(AddUser([image(png(10, 10))]))
+    request = live.ask("anthropic")
+    assert [note.what for note in request.omitted] == ["image"] * 10
+    assert same(live.again("anthropic"), request)
+
+
+def test_no_text_of_a_long_conversation_is_looked_at_again_for_images(monkeypatch):
+    live = Asked()
+    for _ in range(60):
+        live.do(AddUser("Go on."))
+        live.do(AddAssistant("It goes on."))
+    live.do(AddUser("Go on."))
+    live.ask("anthropic")
+    looked = []
+    monkeypatch.setattr(many_images, "_images", lambda content: looked.append(content) or iter(()))
+    live.do(AddAssistant("It goes on."))
+    live.do(AddUser("Go on."))
+    live.ask("anthropic")
+    assert 0 < len(looked) <= 8
 
 
 def test_images_in_results_count_and_blocks_of_any_source_are_left_alone():
