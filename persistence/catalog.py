@@ -11,9 +11,7 @@ when the disk refuses (the transaction is then rolled back), and `CatalogCorrupt
 
 from __future__ import annotations
 
-import errno
 import sqlite3
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,8 +19,9 @@ from zlib import crc32
 
 import msgspec
 
+from .catalog_access import CatalogAccess
 from .catalog_files import SCHEMA, CatalogFiles, check_fields, forget_birth, put
-from .errors import CatalogCorrupt, StoreClosed, StoreVersionTooNew
+from .errors import CatalogCorrupt, StoreVersionTooNew
 from .header import SegmentRef
 from .names import id_bytes
 from .plain_file import NotPlain, plain_only
@@ -65,21 +64,6 @@ _END_BYTES: Final = "log_end_bytes"
 _KINDS: Final = (bytes, str, -(1 << 60), 1, 0, 0, str, 0)
 _SEGMENTS_MAX: Final = 10**11
 _VALUE_BYTES_MAX: Final = 16 * 1024 * 1024
-_DISK_ERRORS: Final = {
-    sqlite3.SQLITE_FULL: errno.ENOSPC,
-    sqlite3.SQLITE_IOERR: errno.EIO,
-    sqlite3.SQLITE_READONLY: errno.EROFS,
-    sqlite3.SQLITE_CANTOPEN: errno.EIO,
-    sqlite3.SQLITE_BUSY: errno.EBUSY,
-    sqlite3.SQLITE_LOCKED: errno.EBUSY,
-    sqlite3.SQLITE_PERM: errno.EACCES,
-    sqlite3.SQLITE_NOMEM: errno.ENOMEM,
-    sqlite3.SQLITE_AUTH: errno.EACCES,
-    sqlite3.SQLITE_INTERRUPT: errno.EINTR,
-    sqlite3.SQLITE_NOLFS: errno.EFBIG,
-    sqlite3.SQLITE_PROTOCOL: errno.EBUSY,
-}
-
 _Stored = tuple[bytes, str, int, int, int, int, str, int]
 
 
@@ -109,8 +93,7 @@ class Catalog:
         """`path`: the database file. `disk`: where it is; None: the real one."""
         self._path = Path(path)
         self._disk: Disk = OsDisk() if disk is None else disk
-        self._connection: sqlite3.Connection | None = None
-        self._mutex = threading.Lock()
+        self._access = CatalogAccess(str(path))
         self.files = CatalogFiles(str(path), self._reading, self._writing)
         """The sealed journal files."""
         self.changes = 0
@@ -121,21 +104,11 @@ class Catalog:
 
         Raises `CatalogCorrupt`, `StoreVersionTooNew` (the file stays untouched), OSError.
         """
-        with self._mutex, self._translated():
-            connection = self._connect(create=create)
-            try:
-                self._set_up(connection, create=create)
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
+        self._access.open(lambda: self._set_up_connection(create=create))
 
     def close(self) -> None:
         """Close the file; again: no effect."""
-        with self._mutex:
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
+        self._access.close()
 
     def get(self, session: str) -> CatalogRow | None:
         """What is known of `session`; None when it has no journal."""
@@ -247,6 +220,15 @@ class Catalog:
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
+    def _set_up_connection(self, *, create: bool) -> sqlite3.Connection:
+        connection = self._connect(create=create)
+        try:
+            self._set_up(connection, create=create)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
     def _connect(self, *, create: bool) -> sqlite3.Connection:
         try:
             with plain_only():
@@ -286,32 +268,15 @@ class Catalog:
 
     # --- access -------------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def _reading(self) -> Generator[sqlite3.Connection]:
-        with self._mutex, self._translated():
-            if self._connection is None:
-                raise StoreClosed(f"the catalog {self._path} is not open")
-            yield self._connection
+    def _reading(self) -> CatalogAccess:
+        return self._access
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
-        with self._reading() as connection:
+        with self._access as connection:
             with _transaction(connection):
                 yield connection
             self.changes += 1
-
-    @contextmanager
-    def _translated(self) -> Generator[None]:
-        """Turn SQLite's errors into OSError where the disk refused, and into `CatalogCorrupt` otherwise."""
-        try:
-            yield
-        except UnicodeDecodeError as error:
-            raise CatalogCorrupt(str(self._path), "it holds text that is none") from error
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-            if code in _DISK_ERRORS:
-                raise OSError(_DISK_ERRORS[code], f"the catalog: {error}", str(self._path)) from error
-            raise CatalogCorrupt(str(self._path), f"SQLite says: {error}") from error
 
     def _row(self, found: tuple[bytes, str, int, int, int, int, str, int, int]) -> CatalogRow:
         *fields, row_sum = found

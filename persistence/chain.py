@@ -88,9 +88,9 @@ def limits_of(chain: Sequence[int], headers: Mapping[int, SegmentHeader | None],
     return limits
 
 
-def is_proven(chain: Sequence[SegmentScan], index: int) -> bool:
-    """Whether a later segment shows that all of this one was synced."""
-    return any(later.synced_bytes > 0 for later in chain[index + 1 :])
+def proven(chain: Sequence[SegmentScan]) -> int:
+    """How many of the segments were synced as a whole, as a later one shows."""
+    return next((index for index in range(len(chain) - 1, 0, -1) if chain[index].synced_bytes > 0), 0)
 
 
 def judge(
@@ -102,14 +102,15 @@ def judge(
     """
     all_damage: Found = []
     noted = noted or SegmentRef(0, 0)
+    whole = proven(chain)
     for index, scan in enumerate(chain):
         number = number_of(scan.path)
-        proven = is_proven(chain, index) or number < noted.segment
+        is_proven = index < whole or number < noted.segment
         synced = noted.offset if number == noted.segment else 0
-        damage = scan.judge(proven=proven, synced=synced)
+        damage = scan.judge(proven=is_proven, synced=synced)
         last = index == len(chain) - 1
         if scan.end < synced or (not last and scan.end < limits[index]):
-            if not proven and scan.end >= synced:
+            if not is_proven and scan.end >= synced:
                 all_damage += [(number, found) for found in damage]
                 return list(chain[: index + 1]), all_damage
             if not damage or damage[-1].offset < scan.end:

@@ -32,5 +32,9 @@ def plain_only() -> Generator[None]:
 
 def open_plain(disk: Disk, path: str, *, write: bool = False) -> DiskFile:
     """Open a file that is there. Blocks. Raises `NotPlain`, FileNotFoundError, and OSError when the disk refuses."""
-    with plain_only():
+    try:
         return disk.open(path, write=write)
+    except OSError as error:
+        if error.errno in _NOT_PLAIN:
+            raise NotPlain(error.filename) from error
+        raise

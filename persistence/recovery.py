@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from .chain import Found, beheaded, chain_of, is_proven, judge, limits_of, number_of
+from .chain import Found, beheaded, chain_of, judge, limits_of, number_of, proven
 from .errors import LineDamaged, LogCorrupt
 from .header import SegmentRef
 from .keeping import Aside
@@ -97,8 +97,8 @@ class LogRecovery:
         self._damage += damage
         await self._set_aside(kept, [scan for scan in scans if scan not in kept])
         if kept and not kept[-1].is_settled:
-            for index, scan in enumerate(kept):
-                if scan.end and not is_proven(kept, index):
+            for scan in kept[proven(kept) :]:
+                if scan.end:
                     await self._thread.run(partial(self._make_durable, scan))
             await self._thread.run(lambda: self._disk.sync_dir(self._log.folder))
         for scan in kept:

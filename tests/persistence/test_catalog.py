@@ -155,7 +155,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_commits_are_synced_and_no_commit_hangs_on_a_deleted_journal(catalog):
-    connection = catalog._connection
+    connection = catalog._access._connection
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("truncate",)
 
@@ -309,11 +309,11 @@ def test_a_closed_catalog_says_so(catalog):
 
 def test_a_disk_that_refuses_is_an_os_error_and_leaves_the_catalog_usable(catalog):
     catalog.commit_cut([a_row()], [], 2)
-    pages = catalog._connection.execute("PRAGMA page_count").fetchone()[0]
-    catalog._connection.execute(f"PRAGMA max_page_count = {pages}")
+    pages = catalog._access._connection.execute("PRAGMA page_count").fetchone()[0]
+    catalog._access._connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(OSError, match="full"):
         catalog.commit_cut([a_row(f"{'x' * 500}{number}") for number in range(100)], [], 3)
     assert catalog.rows() == [a_row()]
-    catalog._connection.execute("PRAGMA max_page_count = 1000000")
+    catalog._access._connection.execute("PRAGMA max_page_count = 1000000")
     catalog.commit_cut([a_row(seq=13)], [], 3)
     assert catalog.rows() == [a_row(seq=13)]

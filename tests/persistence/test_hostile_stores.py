@@ -94,7 +94,7 @@ def change_rows(root: Path, table: str, **values: object) -> None:
     """Change all rows of a table of the catalog, sums included."""
     catalog = Catalog(root / "catalog.db")
     catalog.open(create=False)
-    connection = catalog._connection
+    connection = catalog._access._connection
     names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
     rows = connection.execute(f"SELECT * FROM {table}").fetchall()
     connection.execute(f"DELETE FROM {table}")
