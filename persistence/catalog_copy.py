@@ -24,9 +24,9 @@ def copy_catalog(disk: Disk, path: str, folder: str) -> Catalog:
     """
     target = f"{folder}/catalog.db"
     try:
-        _copy(disk, path, target)
+        copy_file(disk, path, target)
         with contextlib.suppress(FileNotFoundError):
-            _copy(disk, path + _JOURNAL, target + _JOURNAL)
+            copy_file(disk, path + _JOURNAL, target + _JOURNAL)
     except FileNotFoundError:
         raise CatalogCorrupt(path, "it is missing") from None
     except NotPlain as error:
@@ -57,7 +57,8 @@ def rescue_dead(path: str) -> set[tuple[str, str]]:
     return found
 
 
-def _copy(disk: Disk, source: str, target: str) -> None:
+def copy_file(disk: Disk, source: str, target: str) -> None:
+    """Copy a plain file to `target`, outside the store. Blocks. Raises `NotPlain`, OSError."""
     file = open_plain(disk, source)
     try:
         position = 0

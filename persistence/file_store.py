@@ -96,9 +96,15 @@ class FileStore(BuryingStore):
         self._disk: Disk = OsDisk() if disk is None else disk
         self._events = Events(self._root, on_event)
         self._changing = False
+        self._leaves_log = False
         self._recovered = Recovered()
         self._logs: dict[str, SessionLog] = {}
         self._token = 0
+
+    @property
+    def root(self) -> str:
+        """Its directory."""
+        return self._root
 
     @property
     def on_event(self) -> OnEvent | None:
@@ -140,6 +146,7 @@ class FileStore(BuryingStore):
         finally:
             self._changing = False
         self._logs = self._recovered.logs
+        self._leaves_log = False
         self._engine = engine
         self._backlog = engine.backlog
         self._accepting = True
@@ -163,7 +170,7 @@ class FileStore(BuryingStore):
                 with contextlib.suppress(PersistenceError, OSError):
                     await asyncio.shield(task)
             await self._flush(engine, "synced", engine.backlog.appended_position)
-            await engine.tidy(self._cut_at_close)
+            await engine.tidy(0 if self._leaves_log else self._cut_at_close)
             with contextlib.suppress(OSError):
                 await engine.settle()
             await engine.note_end()
@@ -175,6 +182,10 @@ class FileStore(BuryingStore):
                 log.end_lease()
             self._logs = {}
             engine.let_go()
+
+    def leave_log(self) -> None:
+        """Be quick at the next `close`: leave it to the next `open` to read the log."""
+        self._leaves_log = True
 
     def workers(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
         """See `Store.workers`: `writer`, `cutter` and `snapshots`."""

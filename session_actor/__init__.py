@@ -134,6 +134,10 @@ if TYPE_CHECKING:
     from .models.profile import ModelProfile as ModelProfile
     from .models.profiles import profile_of as profile_of
     from .prune import PruneReport as PruneReport
+    from .replay import Moment as Moment
+    from .replay import MomentUnknown as MomentUnknown
+    from .replay import Replay as Replay
+    from .replay import read_store as read_store
     from .replies import turn_of as turn_of
     from .requests.request import Note as Note
     from .requests.request import Request as Request
@@ -167,6 +171,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".prune": ("PruneReport",),
     ".handle": ("Session", "SessionRef"),
     ".exchange": ("Exchange",),
+    ".replay": ("Moment", "MomentUnknown", "Replay", "read_store"),
     ".replies": ("turn_of",),
     ".spending": ("UsageTotals",),
     ".stack": ("Stack",),

@@ -73,14 +73,20 @@ async def _replay(state: State, records: Sequence[Record]) -> None:
     applied = 0
     for record in records:
         event = decode_event(record.kind, record.data)
-        if isinstance(event, Pushed) and event.parent is not None and event.parent < cold_below:
-            await _load_inherited(state.table, event)
-        for part in _parts(state, event):
+        for pushed in (event,) if isinstance(event, Pushed) else _copies(event):
+            if pushed.parent is not None and pushed.parent < cold_below:
+                await _load_inherited(state.table, pushed)
+        for part in parts_of(state, event):
             replay(state, part, record.seq, _made_at(record))
             applied += len(part.frames) if isinstance(part, HistoryCopied) else 1
             if applied >= FRAMES_PER_TURN:
                 applied = 0
                 await asyncio.sleep(0)
+
+
+def _copies(event: AnyEvent) -> list[Pushed]:
+    """The frames of another session that a record brings."""
+    return [copied.frame for copied in event.frames] if isinstance(event, HistoryCopied) else []
 
 
 def _made_at(record: Record) -> int:
@@ -90,13 +96,15 @@ def _made_at(record: Record) -> int:
         raise RecordUnreadable(record.kind, str(error)) from None
 
 
-def _parts(state: State, event: AnyEvent) -> Iterator[AnyEvent]:
+def parts_of(state: State, event: AnyEvent) -> Iterator[AnyEvent]:
     """The event, or what comes to the same: a copied history slice by slice."""
     if not isinstance(event, HistoryCopied) or state.losses is not None or len(event.frames) <= CHUNK_FRAMES:
         yield event
         return
     for first in range(0, len(event.frames), CHUNK_FRAMES):
-        yield msgspec.structs.replace(event, frames=event.frames[first : first + CHUNK_FRAMES])
+        last = first + CHUNK_FRAMES
+        sealed = event.sealed if last >= len(event.frames) else None
+        yield msgspec.structs.replace(event, frames=event.frames[first:last], sealed=sealed)
 
 
 async def _load_inherited(table: Table, event: Pushed) -> None:

@@ -27,8 +27,8 @@ PRESSURE: Final = ("session_actor", "window", "pressure")
 """The name of the event."""
 
 
-def budget_of(state: State, on: str | None, model: str | None) -> Budget:
-    """The budget at a head, by what is recorded. Raises `InvalidArgument`, `BranchUnknown`."""
+def budget_of(state: State, on: str | None, model: str | None, *, quietly: bool = False) -> Budget:
+    """The budget at a head, by what is recorded. `quietly`: no event. Raises `InvalidArgument`, `BranchUnknown`."""
     head = state.head_of(on)
     top = None if head is None else state.table.at(head)
     model = model or model_at(state, top)
@@ -40,7 +40,8 @@ def budget_of(state: State, on: str | None, model: str | None) -> Budget:
         fit = unfitted(state, asked)
     except NothingToSend:
         return _blank(state, model, asked)
-    tell(state, on, model, fit.quote.tokens, fit.quote.upper, fit.allowance)
+    if not quietly:
+        tell(state, on, model, fit.quote.tokens, fit.quote.upper, fit.allowance)
     return _budget(asked, fit, newest)
 
 

@@ -76,6 +76,32 @@ def request_again(state: State, command: BuildRequest, key: str, seq: int) -> Re
     return request
 
 
+def request_of(state: State, event: Requested, seq: int) -> tuple[Request, str]:
+    """The request of record `seq`, made again in the state before it, and its hash; without what was lent to it.
+
+    Nothing is decided again: what it shows is what the record says. Raises `RequestForgotten` when the state does not
+    know that, `NothingToSend`.
+    """
+    asked, fit = _recorded(state, event, seq)
+    return _assembled(state, asked, fit, seq)
+
+
+def fit_of(state: State, event: Requested, seq: int) -> Fit:
+    """What the request of record `seq` showed; as `request_of`."""
+    return _recorded(state, event, seq)[1]
+
+
+def _recorded(state: State, event: Requested, seq: int) -> tuple[Ask, Fit]:
+    quote = event.quote
+    top, mark = state.table.get(quote.head), event.made or mark_of(state, quote.view)
+    overlay = overlay_at(state, quote.head) if top is not None else None
+    generation = 0 if overlay is None else overlay.generation
+    if top is None or (mark is None and quote.view) or quote.key.generation != generation:
+        raise RequestForgotten(str(seq))
+    asked = ask(state, top, quote.key.dialect, quote.key.model, event.wanted_output, event.extra)
+    return asked, measured(state, asked, mark, overlay)
+
+
 def request_failed(state: State, command: RequestFailed, head: int | None) -> Decision:
     """That a request was refused, and what follows for the next ones."""
     del head

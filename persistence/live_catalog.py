@@ -1,0 +1,79 @@
+"""A copy of the catalog of a store that may be in use: taken without any lock, so that its writer never waits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from typing import TYPE_CHECKING, Final
+
+from .catalog import Catalog
+from .catalog_copy import copy_file
+from .errors import CatalogCorrupt
+from .plain_file import NotPlain
+
+if TYPE_CHECKING:
+    from .storage import Disk
+
+_JOURNAL: Final = "-journal"
+_TRIES: Final = 200
+_PAUSE_S: Final = 0.005
+_HEADER_BYTES: Final = 100
+"""SQLite's header: every commit changes the counter in it (SQLite: file format, 1.3.7)."""
+_JOURNAL_BYTES: Final = 28
+"""The header of a rollback journal: a number of its own, and how many pages it holds (SQLite: file format, 3)."""
+
+
+def copy_live(disk: Disk, path: str, folder: str) -> Catalog:
+    """A copy, in `folder`, of the catalog at `path` as it was at one moment, open and checked whole. Blocks.
+
+    It is copied again until nothing was committed meanwhile. A transaction that is not committed is rolled back in the
+    copy. Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
+    """
+    target = f"{folder}/catalog.db"
+    try:
+        _copy_settled(disk, path, target)
+    except FileNotFoundError:
+        raise CatalogCorrupt(path, "it is missing") from None
+    except NotPlain as error:
+        raise CatalogCorrupt(path, "it is no plain file") from error
+    catalog = Catalog(target)
+    try:
+        catalog.open(create=False)
+        catalog.check()
+        catalog.files.check()
+    except BaseException:
+        catalog.close()
+        raise
+    return catalog
+
+
+def _copy_settled(disk: Disk, path: str, target: str) -> None:
+    for _ in range(_TRIES):
+        before = _mark(path)
+        copy_file(disk, path, target)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(target + _JOURNAL)  # noqa: PTH108 - of the copy before
+        with contextlib.suppress(FileNotFoundError):
+            copy_file(disk, path + _JOURNAL, target + _JOURNAL)
+        if _mark(path) == before:
+            return
+        time.sleep(_PAUSE_S)
+    raise CatalogCorrupt(path, f"it changed each of {_TRIES} times that it was read")
+
+
+def _mark(path: str) -> tuple[object, object]:
+    """What is another as soon as a transaction has changed a byte."""
+    return _head(path, _HEADER_BYTES), _head(path + _JOURNAL, _JOURNAL_BYTES)
+
+
+def _head(path: str, length: int) -> tuple[bytes, int, int] | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(descriptor)
+        return os.pread(descriptor, length, 0), found.st_size, found.st_mtime_ns
+    finally:
+        os.close(descriptor)

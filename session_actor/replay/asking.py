@@ -1,0 +1,85 @@
+"""Asking why a frame is in a request, or not: in one that was given out, or in the next one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from session_actor.compaction.overlays import overlay_at
+from session_actor.errors import InvalidArgument
+from session_actor.history import runs_below
+from session_actor.paths import on_path
+from session_actor.runs import contains
+from session_actor.window.errors import ContextOverflow, NothingToSend
+from session_actor.window.fitting import fitted, unfitted
+from session_actor.window.pressure import budget_ask, model_at
+from session_actor.window.request_options import ask
+from session_actor.window.requests_made import newest_request
+
+from .reasons import Cause, in_view, without_turns
+
+if TYPE_CHECKING:
+    from session_actor.frames import Frame
+    from session_actor.state import State
+    from session_actor.window.fitting import Fit
+
+
+def cause(state: State, frame_id: int, head: int | None, fit: Fit | None) -> Cause:
+    """Why a frame that was there is shown, or not, at a head. `fit`: what is sent; None: nothing says for whom."""
+    table = state.table
+    if not table.has(frame_id):
+        return Cause("pruned")
+    if head is None or not on_path(table, head)(frame_id):
+        return _elsewhere(state, frame_id)
+    frame, top = table.at(frame_id), table.at(head)
+    quiet = without_turns(frame, top.configured)
+    if quiet is not None:
+        return quiet
+    if fit is not None:
+        return in_view(frame, fit)
+    overlay = overlay_at(state, head)
+    if overlay is not None and frame_id <= overlay.covered_frame and frame_id not in overlay.kept:
+        more = f"compaction {overlay.generation} covers the frames up to {overlay.covered_frame}"
+        return Cause("compacted", more, overlay.generation)
+    return Cause("nothing_sent") if _has_model(state, top) else Cause("shown", "as far as can be told without a model")
+
+
+def _has_model(state: State, top: Frame) -> bool:
+    """Whether it is known whom a request would be for."""
+    try:
+        model_at(state, top)
+    except InvalidArgument:
+        return False
+    return True
+
+
+def _elsewhere(state: State, frame_id: int) -> Cause:
+    """Of a frame that is not on the path: who holds it."""
+    table = state.table
+    tips = {f"branch {name!r}": tip for name, tip in state.branches.items() if tip is not None}
+    tips |= {f"checkpoint {name!r}": tip for name, tip in state.checkpoints.items()}
+    if state.head is not None:
+        tips["the session's head"] = state.head
+    names = [name for name, tip in tips.items() if tip >= frame_id and contains(runs_below(table, (tip,)), frame_id)]
+    return Cause("other_branch", "it is below " + ", ".join(names)) if names else Cause("popped")
+
+
+def next_fit(state: State, head: int | None, dialect: str | None, model: str | None) -> Fit | None:
+    """What the next request would show. None: nothing can be sent, or nothing says for whom.
+
+    Raises InvalidArgument for a dialect or a model that cannot be.
+    """
+    top = None if head is None else state.table.at(head)
+    if top is None:
+        return None
+    try:
+        model = model or model_at(state, top)
+    except InvalidArgument:
+        return None
+    newest = newest_request(state, top.id, model, dialect)
+    asked = ask(state, top, dialect, model) if dialect and newest is None else budget_ask(state, top, model, newest)
+    try:
+        return fitted(state, asked)
+    except ContextOverflow:
+        return unfitted(state, asked)
+    except NothingToSend:
+        return None
