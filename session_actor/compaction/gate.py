@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from session_actor.tokens.estimate import estimate_tokens
 
 from .asking import questions_wrong
-from .headings import NAMES, OPTIONAL, Layout, compose, is_nothing
+from .headings import NAMES, OPTIONAL, Layout, compose, is_nothing, strange_headings
 from .languages import is_foreign
 from .naming import Names
 from .needs import needs_of, safe
 from .own import own_words, points_of
 from .polarity import inverted
+from .retracted import retractions_wrong
 from .seal import lacking_in, sealed_with
 from .secrets import has_secret
-from .texts import key
 from .verdict import CODES, Reason, Verdict
 from .wording import is_empty, is_normal, misworded, transcribed
 
@@ -150,12 +150,12 @@ class Gate:
         """All that is wrong with a summary. `absent`: the rules that it lacked before it was sealed."""
         facts, own, names = self._facts, said.own, self._names.fresh()
         yield from _headings_wrong(said.layout, facts, self._points)
+        yield from _strange_parts(said)
         yield from _length_wrong(tokens, self._source, self._allowed)
         for needs, lacking in said.lacking:
             yield from (Reason(needs.code, what=need.what) for need in lacking)
         yield from _rules_inverted(self._rules, own, absent)
-        yield from _rules_taken_back(self._rules, said.layout, self._points)
-        yield from _retracted_used(facts, own)
+        yield from retractions_wrong(facts, own)
         yield from names.unknown(own.text)
         yield from names.strange_numbers(own.text)
         yield from names.lost_pointers(own.text, self._source.frames)
@@ -246,6 +246,15 @@ def _headings_wrong(layout: Layout, facts: Facts, points: Mapping[str, frozenset
     yield from (Reason("heading_empty", what=what) for what, name in enumerate(NAMES) if name in bare)
 
 
+def _strange_parts(said: _Summary) -> Iterator[Reason]:
+    """What stands under no heading of a summary."""
+    unknown = strange_headings(said.own.text.split("\n"), said.layout.is_code)
+    if unknown:
+        yield Reason("heading_unknown", count=unknown)
+    if not is_empty(said.own.before):
+        yield Reason("text_before")
+
+
 def _is_bare(layout: Layout, section: Section, points: frozenset[str], said: Mapping[str, bool]) -> bool:
     """Whether a heading has no body, or says None although there is something. `points`: its facts."""
     if any(item.key in points for item in layout.items(section)):
@@ -269,32 +278,3 @@ def _rules_inverted(rules: Sequence[str], own: Own, absent: frozenset[int | None
     replaced = absent.intersection(inverted(rules, own.rules)) if absent else frozenset[int]()
     for what in inverted(rules, own.text):
         yield Reason("constraint_inverted", "error" if what in replaced else "warning", what=what)
-
-
-def _rules_taken_back(rules: Sequence[str], layout: Layout, points: Mapping[str, frozenset[str]]) -> Iterator[Reason]:
-    """Rules that are listed as retracted. `points`: the facts by section, for what was retracted in the same words."""
-    section = layout.section(OPTIONAL)
-    if section is None:
-        return
-    listed = {item.key for item in layout.items(section)} - points[OPTIONAL]
-    yield from (Reason("constraint_inverted", what=what) for what, rule in enumerate(rules) if key(rule) in listed)
-
-
-def _retracted_used(facts: Facts, own: Own) -> Iterator[Reason]:
-    if not facts.retracted:
-        return
-    said = key(own.kept)
-    for what, fact in enumerate(facts.retracted):
-        if _says(said, key(safe(fact))):
-            yield Reason("retracted_used", what=what)
-
-
-def _says(text: str, words: str) -> bool:
-    """Whether a text has these words, not as a part of longer ones."""
-    at = text.find(words) if words else -1
-    while at >= 0:
-        before, after = text[at - 1 : at] if at else "", text[at + len(words) : at + len(words) + 1]
-        if not (before.isalnum() and words[0].isalnum()) and not (after.isalnum() and words[-1].isalnum()):
-            return True
-        at = text.find(words, at + len(words))
-    return False

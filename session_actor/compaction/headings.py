@@ -11,7 +11,7 @@ from .needs import artifact_line, safe
 from .texts import fenced, folded, key, lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from .facts import Fact, Facts
 
@@ -39,6 +39,13 @@ MADE_OF_FACTS: Final = (
 _NAMES: Final = {name.casefold(): name for name in NAMES}
 _HEADING: Final = re.compile(r" {0,3}##[ \t]+([A-Za-z][A-Za-z ]{0,20}?)[ \t]*:?[ \t]*#*[ \t]*\Z")
 _OTHER: Final = re.compile(r" {0,3}#{1,2}[ \t]+\S")
+_STRANGE: Final = re.compile(
+    r"(?:[ \t]*(?:>|[-*+•]|[0-9]{1,3}[.)])[ \t]*){0,8} {0,3}(?:\uff03|#){1,2}(?:[ \t]+\S|(?<=##)[A-Za-z])"
+    r"|\s*<[hH][12][ >]"
+)
+"""A heading of the first or second level, also one that stands in a quote or a list or is not written quite right."""
+_UNDERLINE: Final = re.compile(r" {0,3}(?:={2,}|-{2,})[ \t]*")
+_UNDERLINED: Final = re.compile(r"[^\s|>*+-].{0,59}(?<![.!?:;,\s|])[ \t]*")
 _BULLET: Final = re.compile(r"[ \t]*(?:[-*+•]|[0-9]{1,3}[.)])(?:[ \t]+|\Z)")
 _NOTHING: Final = frozenset({"none", "n/a", "nothing", "none so far", "none yet"})
 _AROUND: Final = " .!()[]*_-\u2013\u2014"
@@ -113,6 +120,19 @@ def _sections(lines: list[str], is_code: list[bool]) -> Iterator[Section]:
         name, start = "" if heading is None else _NAMES.get(folded(heading[1]).casefold(), ""), at
     if name:
         yield Section(name, start, len(lines))
+
+
+def strange_headings(lines: Sequence[str], is_code: Sequence[bool]) -> int:
+    """How many of the lines are headings of the first or second level. `lines`: without the known ones."""
+    found = 0
+    for at, line in enumerate(lines):
+        if is_code[at]:
+            continue
+        if _STRANGE.match(line):
+            found += 1
+        elif _UNDERLINE.fullmatch(line) and at and _UNDERLINED.fullmatch(lines[at - 1]):
+            found += at == 1 or not lines[at - 2].strip()
+    return found
 
 
 def is_nothing(body: str) -> bool:

@@ -21,6 +21,30 @@ _SHORTEST: Final = 3
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s]{2,}+")
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
+_HOST: Final = re.compile(
+    r"(?://)?(?:\w[\w-]{0,62}\.){1,8}([A-Za-z]{2,24})(?::[0-9]{1,5})?([/?#][^\s]*+)?"
+    r"|(?://)?[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]{1,5})?[/?#][^\s]*+"
+)
+"""A host without a scheme, also one that a path follows."""
+_TOP: Final = frozenset(("com", "org", "net", "edu", "gov", "mil", "biz", "xyz", "onion"))
+"""What a host ends with, and nothing else that a summary names …"""
+_TOP_BEFORE_PATH: Final = frozenset(
+    (
+        *("io", "ai", "co", "me", "tv", "cc", "us", "uk", "eu", "de", "fr", "ch", "at", "nl", "be", "it", "es", "pt"),
+        *("pl", "cz", "se", "no", "dk", "fi", "ru", "ua", "cn", "jp", "kr", "in", "au", "nz", "ca", "br", "mx", "za"),
+        *("tr", "il", "ir", "hk", "sg", "tw", "id", "vn", "tk", "ml", "ga", "cf", "gq", "to", "ws", "su", "ly", "gg"),
+        *("info", "name", "dev", "app", "cloud", "site", "online", "shop", "store", "tech", "top", "live", "link"),
+        *("click", "page", "pages", "web", "host", "space", "world", "news", "blog", "wiki", "test", "example"),
+        *("local", "internal", "arpa", "int", "zip", "mov", "icu", "pro", "club", "vip", "work", "life", "fun"),
+    )
+)
+"""… and what it ends with where a path follows."""
+_SCHEME: Final = re.compile(
+    r"(?i)(?<![\w./-])(?:(?:java|vb|live)script[ \t]*:[ \t]*(?=[^\s.,;][^\n]{0,200}?[(=;%`])"
+    r"|data:(?=[a-z]+/[a-z0-9.+-]{1,80}[;,]|[,;])"
+    r"|(?:mailto|tel|sms|magnet|blob|view-source|intent|jar|file|ssh|git|about|chrome|callto|urn):"
+    r"(?=[^\s.,;:])(?!//))[^\s\"'<>)\]]{1,200}"
+)
 _EMAIL: Final = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _HASH: Final = re.compile(r"(?:(?:sha1|sha256|sha512|md5|blake2b)[:-])?(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})")
@@ -147,7 +171,7 @@ def _bare(word: str) -> str:
     bare = word.strip("*").rstrip(_TRAIL)
     if ":" in bare and not bare.startswith("sha"):
         line = _LINE.search(bare)
-        return bare if line is None else bare[: line.start()]
+        return bare if line is None or _is_host(bare) else bare[: line.start()]
     return bare
 
 
@@ -159,9 +183,28 @@ def kind_of(word: str) -> str:
         return "url" if _URL.fullmatch(word) else ""
     if "@" in word and _EMAIL.fullmatch(word):
         return "email"
+    if _is_host(word):
+        return "url"
     if "/" in word or "\\" in word:
         return "path" if _is_path(word) else ""
     return _short_kind(word)
+
+
+def _is_host(word: str) -> bool:
+    """Whether a word is an address without its scheme."""
+    host = _HOST.fullmatch(word) if "." in word else None
+    if host is None:
+        return False
+    if host[1] is None or word.startswith(("www.", "WWW.")):
+        return True
+    top = host[1].lower()
+    return (top in _TOP and host[1] not in {"NET", "Net"}) or (host[2] is not None and top in _TOP_BEFORE_PATH)
+
+
+def schemes_in(text: str) -> Iterator[Name]:
+    """The addresses of a text that no host follows, such as those of scripts and of data."""
+    if ":" in text:
+        yield from (Name(found[0].rstrip(_TRAIL), "url") for found in _SCHEME.finditer(text))
 
 
 def _short_kind(word: str) -> str:

@@ -7,7 +7,8 @@ from collections import Counter
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
-from .identifiers import found_in, holds_name, holds_part, numbers_in, plain_number
+from .disguises import unstyled
+from .identifiers import found_in, holds_name, holds_part, numbers_in, plain_number, schemes_in
 from .verdict import Reason
 
 if TYPE_CHECKING:
@@ -27,7 +28,22 @@ _LEAST_DIGITS: Final = 3
 _POINTER: Final = re.compile(
     r"(?i)\bframes?[ \t]{1,4}#?([0-9]{1,18})(?:[ \t]{0,4}(?:-|\u2013|to|and|,)[ \t]{0,4}#?([0-9]{1,18}))?(?![\w])"
 )
-_MARKER: Final = re.compile(r"(?m)^[ \t]*[0-9]{1,3}[.)](?=[ \t])")
+_MARKER: Final = re.compile(r"(?m)^[ \t]*(?:[0-9]{1,3}[.)](?=[ \t])|[\u2460-\u249b]|[^\D0-9]{1,3}[.)\u3001\uff0e])")
+
+
+class _Plain:
+    """Those of the source's texts that have letters or digits of other widths and styles, in plain ones."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._styled = texts
+        self._texts: tuple[str, ...] | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Found when they are asked for first."""
+        if self._texts is None:
+            self._texts = tuple(plain for text in self._styled if (plain := unstyled(text)) != text)
+        return self._texts
 
 
 class Names:
@@ -37,7 +53,8 @@ class Names:
         """`texts`: all of the source."""
         self._known = known
         self._texts = tuple(texts)
-        kept = list(_texts_of(facts))
+        self._plain = _Plain(self._texts)
+        kept = list(map(unstyled, _texts_of(facts)))
         self._kept = frozenset(name.text for text in kept for name in found_in(text).names)
         self._numbers = frozenset(number for text in kept for number in numbers_in(text))
         self._left = _LOOKED_UP
@@ -51,7 +68,8 @@ class Names:
     def unknown(self, own: str) -> Iterator[Reason]:
         """The names of a text that the source does not have, by kind."""
         count: Counter[str] = Counter()
-        for name in found_in(own).names:
+        plain = unstyled(own)
+        for name in (*found_in(plain).names, *schemes_in(plain)):
             if not self._has(name.text, name.kind):
                 count[_CODES.get(name.kind, _OTHER)] += 1
         return (Reason(code, count=number) for code, number in sorted(count.items()))
@@ -71,11 +89,13 @@ class Names:
             return False
         self._left -= 1
         holds = holds_part if parts else holds_name
-        return any(holds(source, text) for source in self._texts if text in source)
+        if any(holds(source, text) for source in self._texts if text in source):
+            return True
+        return any(holds(source, text) for source in self._plain.texts if text in source)
 
     def strange_numbers(self, own: str) -> Iterator[Reason]:
         """Too many numbers that the source does not have, and those that look like one that is kept."""
-        plain = _MARKER.sub("", _POINTER.sub("", own))
+        plain = unstyled(_MARKER.sub("", _POINTER.sub("", own)))
         strange = [
             number
             for number in dict.fromkeys(numbers_in(plain))

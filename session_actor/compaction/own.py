@@ -9,12 +9,13 @@ from .needs import artifact_line, safe
 from .texts import key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .facts import Fact, Facts
     from .headings import Layout
 
 _MADE: Final = key(MADE_OF_FACTS)
+_LAWS: Final = ("Constraints", "Decisions", "Assumptions")
 
 
 class Own(NamedTuple):
@@ -26,6 +27,12 @@ class Own(NamedTuple):
     """What stands outside `Retracted`."""
     rules: str
     """What stands under `Constraints`."""
+    laws: str
+    """What stands under `Constraints`, `Decisions` and `Assumptions`."""
+    retracted: str
+    """What stands under `Retracted`."""
+    before: str
+    """What stands before the first heading."""
 
 
 def own_words(layout: Layout, known: Mapping[str, frozenset[str]]) -> Own:
@@ -42,10 +49,24 @@ def own_words(layout: Layout, known: Mapping[str, frozenset[str]]) -> Own:
         for item in layout.items(section) if repeated else ():
             if item.key in repeated:
                 lines[item.start : item.end] = [""] * (item.end - item.start)
-    retracted, rules = layout.section(OPTIONAL), layout.section("Constraints")
+    retracted = layout.section(OPTIONAL)
     kept = lines if retracted is None else lines[: retracted.heading] + lines[retracted.end :]
-    ruled = [] if rules is None else lines[rules.heading + 1 : rules.end]
-    return Own("\n".join(lines), "\n".join(kept), "\n".join(ruled))
+    laws = {name: _under(layout, lines, name) for name in _LAWS}
+    first = layout.sections[0].heading if layout.sections else 0
+    return Own(
+        "\n".join(lines),
+        "\n".join(kept),
+        laws["Constraints"],
+        "\n".join(laws.values()),
+        _under(layout, lines, OPTIONAL),
+        "\n".join(lines[:first]),
+    )
+
+
+def _under(layout: Layout, lines: Sequence[str], name: str) -> str:
+    """The lines under all headings of a name."""
+    found = (lines[section.heading + 1 : section.end] for section in layout.sections if section.name == name)
+    return "\n".join(line for body in found for line in body)
 
 
 def points_of(facts: Facts) -> dict[str, frozenset[str]]:

@@ -46,6 +46,8 @@ _EMPTY: Final = frozenset(
 _NOT: Final = "not"
 _SHARED: Final = 0.75
 _LONGER: Final = 4
+_FEWEST: Final = 2
+"""Facts of fewer words that tell something are only known word for word."""
 _STEM: Final = 4
 
 
@@ -77,6 +79,27 @@ def _is_inverted(rule: _Sense, said: Sequence[_Sense], holders: dict[str, list[i
         and _differs(rule, said[place])
         for place, count in shared.items()
     )
+
+
+def repeated(facts: Sequence[str], own: str, others: Sequence[str] = ()) -> list[int]:
+    """The places of the facts that a text says, in these words or nearly so; `others`: what it may say.
+
+    A fact that is nearly one of the others is only known word for word.
+    """
+    stems: dict[str, str] = {}
+    said = [_sense(sentence, stems).content for sentence in sentences(own)] if facts else []
+    allowed = [_sense(other, stems).content for other in others]
+    found = list[int]()
+    for what, fact in enumerate(facts):
+        content = _sense(fact, stems).content
+        near = len(content) >= _FEWEST and not any(_covers(other, content) for other in allowed)
+        if near and any(_covers(one, content) for one in said):
+            found.append(what)
+    return found
+
+
+def _covers(text: frozenset[str], content: frozenset[str]) -> bool:
+    return len(text & content) >= _SHARED * len(content)
 
 
 def _differs(rule: _Sense, said: _Sense) -> bool:

@@ -20,6 +20,7 @@ _WRAPPED_CHARACTERS: Final = 40
 _MARKS: Final = re.compile(r"[^\w\s\x00-\x7f]{64}")
 """A stretch that may be of marks on one letter; it holds neither letters nor white space."""
 _LAST_WORD: Final = 12
+_APOSTROPHES: Final = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u00b4\u2032\uff07", "'"))
 
 
 def folded(text: str) -> str:
@@ -30,14 +31,19 @@ def folded(text: str) -> str:
 def key(text: str) -> str:
     """What two texts share that count as the same: NFC, white space folded, else exact."""
     # Sorting thousands of marks on one letter takes quadratic time; no language has such letters.
-    if text.isascii() or _MARKS.search(text) is not None:
+    if text.isascii() or many_marks(text):
         return folded(text)
     return folded(normalize("NFC", text))
 
 
+def many_marks(text: str) -> bool:
+    """Whether so many marks may stand on one letter that its normal form would take long to find."""
+    return _MARKS.search(text) is not None
+
+
 def apostrophes(text: str) -> str:
     """The text with plain apostrophes, as long as it was."""
-    return text.replace("\u2019", "'")
+    return text if text.isascii() else text.translate(_APOSTROPHES)
 
 
 def clipped(text: str, characters: int) -> str:

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-GATE_VERSION: Final = 1
+GATE_VERSION: Final = 2
 """Grows with every change of what the gate accepts or how it seals: a record tells which gate judged."""
 
 Severity: TypeAlias = Literal["error", "warning"]
@@ -58,13 +58,15 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
 CODES: Final = {
     "stop_reason": "the model did not stop by itself",
     "empty": "there is no text",
-    "not_text": "it holds control characters or broken Unicode",
+    "not_text": "it holds control characters, characters that nobody sees, or broken Unicode",
     "placeholder": "it is a placeholder, not a summary",
     "refusal": "the model refused to write it",
     "error_text": "it is the text of an error",
     "heading_missing": "a required heading is missing (those inside code fences do not count)",
     "heading_twice": "a required heading is there more than once",
     "heading_order": "the headings are not in the given order",
+    "heading_unknown": "there is a heading of the first or second level that is not one of those given",
+    "text_before": "there is text before the first heading",
     "heading_empty": "a heading has no body, or says None although there is something",
     "too_long": "it is longer than the cap, or than half of what it stands for",
     "too_short": "it is shorter than 64 tokens",
@@ -75,10 +77,14 @@ CODES: Final = {
     "assumption_missing": "an assumption is not under Assumptions word for word",
     "retraction_missing": "a retracted assumption is not under Retracted word for word",
     "retracted_used": "a retracted assumption stands outside Retracted",
+    "decision_retracted": "a decision is listed under Retracted, as if it did not hold any more",
+    "assumption_retracted": "an assumption that nobody retracted is listed under Retracted",
+    "retraction_unknown": "there are points under Retracted although nothing was retracted",
+    "rules_voided": "it says that rules, decisions or assumptions hold no more: no summary takes them back",
     "artifact_missing": "a file that was read or modified is not under Files",
     "identifier_missing": "an exact identifier is missing",
     "unknown_path": "it names a path that the source does not have",
-    "unknown_url": "it names an address that the source does not have",
+    "unknown_url": "it names an address, or a host, that the source does not have",
     "unknown_hash": "it names a hash that the source does not have; shortened ones count as unknown",
     "unknown_id": "it names an id, a version or an e-mail address that the source does not have",
     "unknown_numbers": "it has more than two numbers that the source does not have",

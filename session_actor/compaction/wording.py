@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from .disguises import as_seen, hidden_in
 from .texts import folded
 from .verdict import Reason
 
@@ -27,17 +28,30 @@ _NORMAL: Final = frozenset(
         "eos_token",
     )
 )
-_UNSEEN: Final = re.compile(
-    "[\\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]+"
-)
-_BROKEN: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff\ufffe\uffff\ufffd]")
+_BROKEN: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\ufffd]")
 _REFUSAL: Final = re.compile(
     r"(?i)(?:(?:unfortunately|regrettably),? )?(?:(?:i['\u2019]m|i am|we are) (?:really |very |so )?(?:sorry|unable"
     r"|not able)|(?:i|we) (?:can['\u2019]?t|cannot|can not|won['\u2019]?t|will not|must decline|have to decline)"
     r"|sorry,|i apologi[sz]e|apologies|as an? (?:ai|artificial intelligence|(?:large )?language model)"
     r"|i do(?:n['\u2019]t| not) feel comfortable)"
 )
+_DECLINED: Final = re.compile(
+    r"(?i)\b(?:i|we)(?:'m| am|'re| are)? (?:really |very |so |afraid )?(?:sorry|unable to|not able to|can'?t|cannot"
+    r"|can not|won'?t|will not|must decline|have to decline|do(?:n't| not) feel)\b[^.!?\n]{0,60}?"
+    r"\b(?:help|assist|comply|fulfill?|summari[sz]e|summary|comfortable|this (?:request|conversation|content|task)"
+    r"|with that|do (?:that|this))\b|\bas an? (?:ai|artificial intelligence|(?:large )?language model)\b"
+    r"|\b(?:no|a|the) summary (?:is not available|is unavailable|not available|(?:can|could)(?:not|n't| not) be)"
+    r"|\bno summary (?:can|could|is|was|will)\b|\bcan(?:not|'t| not) be summari[sz]ed\b"
+)
+"""A refusal, wherever it stands."""
+_FAILED: Final = re.compile(
+    r"(?i)(?:\{\s*\"(?:error|type\"\s*:\s*\"error)\".*|traceback \(most recent.*|<!doctype html.*|<html.*"
+    r"|(?:[a-z_.]{0,80}(?:error|exception))\s*:.{0,200}"
+    r"|(?:http(?:/[0-9.]+)? ?)?[45][0-9]{2}:? [a-z][a-z ]{2,40}[.!]?"
+    r"|(?:internal server error|bad gateway|service unavailable|rate limit(?:ed| exceeded)?|too many requests"
+    r"|overloaded|request timed out|context length exceeded)[.!]?)"
+)
+"""A section that only tells of an error."""
 _ERROR: Final = re.compile(
     r"(?i)(?:\{\s*\"(?:error|type\"\s*:\s*\"error)\"|traceback \(most recent|(?:[a-z_.]{0,80}error|exception)\s*:"
     r"|error\b[^a-z]|http(?:/[0-9.]+)? ?[45][0-9]{2}|[45][0-9]{2} [a-z]|<!doctype html|<html"
@@ -50,11 +64,14 @@ _PLACEHOLDER: Final = re.compile(
     r"|to be (?:filled|done|added|determined).{0,40})\)?|(?:same )?as (?:above|before)|see above|unchanged|n/a"
     r"|[-.\u2026_*?]+)[.!:]?"
 )
+_ROLES: Final = "human|user|assistant|developer|system"
+_AROUND: Final = r"[>|*+\-_#\[(\"'`~\u2022\u00b7\u2013\u20140-9.) \t]{0,24}?"
+"""What may stand before a role: marks of quotes, lists, tables and headings, emphasis and brackets."""
 _ROLE: Final = re.compile(
-    "(?im)(?:^|(?<=[\x0b\x0c\x85\u2028\u2029]))[ \t\xa0\xad\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufeff]*+"
-    r"(?:(?:[#]{1,6}[ \t]*+|\*{1,3}|_{1,2}|\[)?(?:human|user|assistant|system|tool|model|ai)(?:\]|\*{1,3}|_{1,2})?"
-    r"[ \t]*+:(?:\*{1,3}|_{1,2})?(?:[ \t]|$)|#{1,6}[ \t]*+(?:human|user|assistant|system)[ \t]*+$"
-    r"|</?(?:human|user|assistant|system|tool_result|transcript)>)"
+    rf"(?im)^[^\S\n]*+(?:{_AROUND}(?:{_ROLES})[\])*_\"'`]{{0,4}}[ \t]*+(?:\([^()\n]{{0,40}}\)[ \t]*+)?:(?!//)"
+    r"|(?:[>|*_#\[][>|*_#\[ ]{0,12})?(?:tool|model|ai|bot|llm)[\]*_]{0,3}[ \t]*+:[\]*_]{0,3}(?:[ \t]|$)"
+    rf"|#{{1,6}}[ \t]*+(?:{_ROLES})[ \t]*+$|#{{1,6}}[ \t]*+(?:instruction|response|input)s?[ \t]*+:"
+    rf"|</?(?:{_ROLES}|tool_result|transcript|instructions?|system[-_][a-z]{{1,20}})>)"
 )
 _CHAT: Final = re.compile(
     r"<[|\uff5c][^|\uff5c<>\n]{1,40}[|\uff5c]>|\[/?INST\]|<</?SYS>>|</?s>|<(?:start|end)_of_turn>"
@@ -68,6 +85,8 @@ _TOOL: Final = re.compile(
     r"|\{\s{0,20}([\"'])(?:arguments|parameters|input|args)\2\s{0,20}:\s{0,20}\{[^{}]{0,400}\}\s{0,20},"
     r"\s{0,20}\2(?:name|tool|function)\2\s{0,20}:"
 )
+_OTHER_ENDS: Final = re.compile("[\x0b\x0c\x85\u2028\u2029]")
+"""What ends a line beside a line feed."""
 _START: Final = 400
 _FEW_CHARACTERS: Final = 400
 
@@ -79,7 +98,7 @@ def is_normal(stop_reason: str | None) -> bool:
 
 def is_empty(text: str) -> bool:
     """Whether there is nothing to be seen."""
-    return not _UNSEEN.sub("", text[:_FEW_CHARACTERS]) and not _UNSEEN.sub("", text)
+    return not as_seen(text[:_FEW_CHARACTERS]).strip() and not as_seen(text).strip()
 
 
 def misworded(layout: Layout, own: str) -> Iterator[Reason]:
@@ -91,9 +110,11 @@ def misworded(layout: Layout, own: str) -> Iterator[Reason]:
     opening, lines = _opening(layout.lines[:first]), own.split("\n")
     bodies = ["\n".join(lines[section.heading + 1 : section.end]) for section in layout.sections]
     openings = [opening, *(_opening(body.split("\n", 4)[:4]) for body in bodies[:1])]
-    if any(_REFUSAL.match(text) for text in openings):
+    if any(_REFUSAL.match(text) for text in openings) or _DECLINED.search(as_seen(own)):
         yield Reason("refusal")
-    if _ERROR.match(opening):
+    if _ERROR.match(opening) or any(
+        _FAILED.fullmatch(_bare(folded(body))) for body in bodies if len(body) <= _FEW_CHARACTERS
+    ):
         yield Reason("error_text")
     held = sum(is_placeholder(body) for body in bodies)
     if held or (not layout.sections and is_placeholder(opening)):
@@ -115,7 +136,11 @@ def _bare(text: str) -> str:
 
 def transcribed(own: str) -> Iterator[Reason]:
     """What a summary takes over from the machinery around a conversation."""
-    for code, pattern in (("not_text", _BROKEN), ("role_marker", _ROLE), ("chat_token", _CHAT), ("tool_json", _TOOL)):
-        count = sum(1 for _ in pattern.finditer(own))
-        if count:
-            yield Reason(code, count=count)
+    seen = _OTHER_ENDS.sub("\n", as_seen(own))
+    counts = (
+        ("not_text", sum(1 for _ in _BROKEN.finditer(own)) + hidden_in(own)),
+        ("role_marker", sum(1 for _ in _ROLE.finditer(seen))),
+        ("chat_token", sum(1 for _ in _CHAT.finditer(seen))),
+        ("tool_json", sum(1 for _ in _TOOL.finditer(seen))),
+    )
+    yield from (Reason(code, count=count) for code, count in counts if count)

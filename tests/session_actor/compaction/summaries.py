@@ -117,12 +117,12 @@ class Case(NamedTuple):
     stop_reason: str | None = "end"
 
 
-def _swap(old: str, new: str) -> str:
+def swap(old: str, new: str) -> str:
     assert old in GOOD, old
     return GOOD.replace(old, new)
 
 
-def _body(heading: str, body: str) -> str:
+def body_under(heading: str, body: str) -> str:
     """The good summary with another body under a heading."""
     before, _, rest = GOOD.partition(f"## {heading}\n")
     after = rest.partition("\n## ")
@@ -135,12 +135,12 @@ def _without(heading: str) -> str:
     return before + after[1].lstrip() + after[2]
 
 
-def _progress(more: str) -> str:
-    return _swap("passed.\n", f"passed. {more}\n")
+def progress_more(more: str) -> str:
+    return swap("passed.\n", f"passed. {more}\n")
 
 
-def _line(more: str) -> str:
-    return _swap("passed.\n", f"passed.\n\n{more}\n")
+def line_more(more: str) -> str:
+    return swap("passed.\n", f"passed.\n\n{more}\n")
 
 
 _BARE = "\n\n".join(line for line in GOOD.split("\n") if line.startswith("## "))
@@ -150,30 +150,30 @@ STRUCTURE = (
     Case("only white space", " \n\t \r\n ", "empty"),
     Case("only zero-width characters", "\u200b\u200d\ufeff\n", "empty"),
     Case("bare headings", _BARE, "heading_empty"),
-    Case("a heading with only invisible letters under it", _body("Goal", "\U000e0041\U000e0042"), "heading_empty"),
-    Case("a heading with only a bullet under it", _body("Progress", "- "), "heading_empty"),
+    Case("a heading with only invisible letters under it", body_under("Goal", "\U000e0041\U000e0042"), "heading_empty"),
+    Case("a heading with only a bullet under it", body_under("Progress", "- "), "heading_empty"),
     Case("headings inside one code fence", f"```markdown\n{GOOD}```", "heading_missing"),
     Case("headings inside a fence of tildes", f"~~~\n{GOOD}~~~", "heading_missing"),
-    Case("a fence that is never closed", _swap("## Progress\n", "```\n## Progress\n"), "heading_missing"),
-    Case("a heading of another level", _swap("## Decisions", "### Decisions"), "heading_missing"),
-    Case("bold text in the place of a heading", _swap("## Goal", "**Goal**"), "heading_missing"),
+    Case("a fence that is never closed", swap("## Progress\n", "```\n## Progress\n"), "heading_missing"),
+    Case("a heading of another level", swap("## Decisions", "### Decisions"), "heading_missing"),
+    Case("bold text in the place of a heading", swap("## Goal", "**Goal**"), "heading_missing"),
     Case("a heading left out", _without("Open question"), "heading_missing"),
-    Case("a heading without its marks", _swap("## Files", "Files"), "heading_missing"),
+    Case("a heading without its marks", swap("## Files", "Files"), "heading_missing"),
     Case("a heading twice", GOOD + "\n## Goal\nThe same.\n", "heading_twice"),
     Case("headings out of order", _without("Goal") + "\n## Goal\nA new queue.\n", "heading_order"),
-    Case("None where there is a goal", _body("Goal", "None"), "heading_empty"),
-    Case("None where there was progress", _body("Progress", "- None."), "heading_empty"),
-    Case("None where there are rules", _body("Constraints", "None"), "constraint_missing", is_refused=False),
-    Case("None where there are names", _body("Identifiers", "None"), "identifier_missing", is_refused=False),
+    Case("None where there is a goal", body_under("Goal", "None"), "heading_empty"),
+    Case("None where there was progress", body_under("Progress", "- None."), "heading_empty"),
+    Case("None where there are rules", body_under("Constraints", "None"), "constraint_missing", is_refused=False),
+    Case("None where there are names", body_under("Identifiers", "None"), "identifier_missing", is_refused=False),
     Case("no text but a list", "- queue\n- worker\n" * 40, "heading_missing"),
     Case("lines that end as on Windows", GOOD.replace("\n", "\r\n"), ""),
     Case("headings with a colon", GOOD.replace("## Goal", "## Goal:").replace("## Files", "##  files ##"), ""),
 )
 
 LENGTH = (
-    Case("inflated", _line("The queue is the new queue of the billing service. " * 200), "too_long"),
+    Case("inflated", line_more("The queue is the new queue of the billing service. " * 200), "too_long"),
     Case("inflated beyond reading", GOOD * 200, "too_long"),
-    Case("one endless line", _progress("queue" * 20_000), "too_long"),
+    Case("one endless line", progress_more("queue" * 20_000), "too_long"),
     Case("a sentence", "## Goal\nA queue.", "too_short"),
 )
 
@@ -181,7 +181,7 @@ NO_SUMMARY = (
     Case("a refusal", "I'm sorry, but I can't help with that.", "refusal"),
     Case("a refusal with another apostrophe", "I can\u2019t summarise this conversation.", "refusal"),
     Case("a refusal as a machine", "As an AI language model, I do not keep conversations.", "refusal"),
-    Case("a refusal under a heading", _body("Goal", "I cannot assist with this request."), "refusal"),
+    Case("a refusal under a heading", body_under("Goal", "I cannot assist with this request."), "refusal"),
     Case("a refusal before the headings", f"Unfortunately, I am unable to say more.\n\n{GOOD}", "refusal"),
     Case("an error", "Error: 429 Too Many Requests", "error_text"),
     Case("an error in JSON", '{"error": {"type": "overloaded_error", "message": "Overloaded"}}', "error_text"),
@@ -190,13 +190,13 @@ NO_SUMMARY = (
     Case("a placeholder", "[summary here]", "placeholder"),
     Case("a note to do it later", "TODO", "placeholder"),
     Case("dots", "...", "placeholder"),
-    Case("a placeholder under a heading", _body("Progress", "[summary here]"), "placeholder"),
-    Case("dots under a heading", _body("Progress", "..."), "placeholder"),
-    Case("TBD under a heading", _body("Goal", "- TBD"), "placeholder"),
-    Case("a template under a heading", _body("Goal", "<what the user wants>"), "placeholder"),
-    Case("control characters", _progress("It is \x00\x07 done."), "not_text"),
-    Case("half of a surrogate pair", _progress("It is \ud83d done."), "not_text"),
-    Case("replacement characters", _progress("It is \ufffd\ufffd done."), "not_text"),
+    Case("a placeholder under a heading", body_under("Progress", "[summary here]"), "placeholder"),
+    Case("dots under a heading", body_under("Progress", "..."), "placeholder"),
+    Case("TBD under a heading", body_under("Goal", "- TBD"), "placeholder"),
+    Case("a template under a heading", body_under("Goal", "<what the user wants>"), "placeholder"),
+    Case("control characters", progress_more("It is \x00\x07 done."), "not_text"),
+    Case("half of a surrogate pair", progress_more("It is \ud83d done."), "not_text"),
+    Case("replacement characters", progress_more("It is \ufffd\ufffd done."), "not_text"),
 )
 
 _GERMAN = (
@@ -225,128 +225,131 @@ STOPPED = tuple(
 )
 
 RULES = (
-    Case("a rule left out", _swap(f"- {NEVER}\n", ""), "constraint_missing", is_refused=False),
-    Case("a rule in other words", _swap(NEVER, "Ask before a push to main."), "constraint_missing", is_refused=False),
-    Case("a rule cut short", _swap(NEVER, "Never push to main."), "constraint_missing", is_refused=False),
-    Case("a rule in other letters", _swap(NEVER, NEVER.upper()), "constraint_missing", is_refused=False),
+    Case("a rule left out", swap(f"- {NEVER}\n", ""), "constraint_missing", is_refused=False),
+    Case("a rule in other words", swap(NEVER, "Ask before a push to main."), "constraint_missing", is_refused=False),
+    Case("a rule cut short", swap(NEVER, "Never push to main."), "constraint_missing", is_refused=False),
+    Case("a rule in other letters", swap(NEVER, NEVER.upper()), "constraint_missing", is_refused=False),
     Case(
-        "a rule with more behind it", _swap(ONLY, f"{ONLY[:-1]} and in tests."), "constraint_missing", is_refused=False
+        "a rule with more behind it", swap(ONLY, f"{ONLY[:-1]} and in tests."), "constraint_missing", is_refused=False
     ),
     Case(
         "a rule with letters that only look alike",
-        _swap("asking me", "\u0430sking me"),
+        swap("asking me", "\u0430sking me"),
         "constraint_missing",
         is_refused=False,
     ),
-    Case("a never with letters that only look alike", _swap("Never", "N\u0435ver"), "constraint_inverted"),
+    Case("a never with letters that only look alike", swap("Never", "N\u0435ver"), "constraint_inverted"),
     Case(
         "a rule with a zero-width space",
-        _swap("Never push", "Never\u200b push"),
-        "constraint_missing",
-        is_refused=False,
+        swap("Never push", "Never\u200b push"),
+        "not_text",
     ),
     Case(
         "a rule inside a code fence",
-        _swap(f"- {NEVER}\n", f"```\n{NEVER}\n```\n"),
+        swap(f"- {NEVER}\n", f"```\n{NEVER}\n```\n"),
         "constraint_missing",
         is_refused=False,
     ),
     Case(
         "a rule under another heading",
-        _swap(f"- {NEVER}\n", "").replace("## Files\n", f"## Files\n- {NEVER}\n"),
+        swap(f"- {NEVER}\n", "").replace("## Files\n", f"## Files\n- {NEVER}\n"),
         "constraint_missing",
         is_refused=False,
     ),
-    Case("rules under a heading of another level", _swap("## Constraints", "### Constraints"), "constraint_missing"),
-    Case("never turned around", _swap(NEVER, "Push to main without asking me."), "constraint_inverted"),
+    Case("rules under a heading of another level", swap("## Constraints", "### Constraints"), "constraint_missing"),
+    Case("never turned around", swap(NEVER, "Push to main without asking me."), "constraint_inverted"),
     Case(
         "an inverted rule beside the rule",
-        _swap(f"- {NEVER}\n", f"- {NEVER}\n- Push to main without asking the user.\n"),
+        swap(f"- {NEVER}\n", f"- {NEVER}\n- Push to main without asking the user.\n"),
         "constraint_inverted",
         is_refused=False,
     ),
     Case(
         "an inverted rule in the progress",
-        _progress("Always push to main without asking."),
+        progress_more("Always push to main without asking."),
         "constraint_inverted",
         is_refused=False,
     ),
-    Case("must turned into must not", _swap(KEEP, KEEP.replace("must", "must not")), "constraint_inverted"),
-    Case("a rule listed as retracted", _swap(f"- {RETRACTED}\n", f"- {RETRACTED}\n- {NEVER}\n"), "constraint_inverted"),
-    Case("a decision left out", _body("Decisions", "- The queue is new."), "decision_missing", is_refused=False),
-    Case("an assumption left out", _body("Assumptions", "None"), "assumption_missing", is_refused=False),
+    Case("must turned into must not", swap(KEEP, KEEP.replace("must", "must not")), "constraint_inverted"),
+    Case("a rule listed as retracted", swap(f"- {RETRACTED}\n", f"- {RETRACTED}\n- {NEVER}\n"), "constraint_inverted"),
+    Case("a decision left out", body_under("Decisions", "- The queue is new."), "decision_missing", is_refused=False),
+    Case("an assumption left out", body_under("Assumptions", "None"), "assumption_missing", is_refused=False),
     Case("a retraction left out", _without("Retracted"), "retraction_missing", is_refused=False),
-    Case("a retracted assumption used", _progress(f"{RETRACTED}, so it can be dropped."), "retracted_used"),
+    Case("a retracted assumption used", progress_more(f"{RETRACTED}, so it can be dropped."), "retracted_used"),
     Case(
-        "a retracted assumption kept", _swap(f"- {ASSUMPTION}\n", f"- {ASSUMPTION}\n- {RETRACTED}\n"), "retracted_used"
+        "a retracted assumption kept", swap(f"- {ASSUMPTION}\n", f"- {ASSUMPTION}\n- {RETRACTED}\n"), "retracted_used"
     ),
-    Case("a retracted assumption over two lines", _progress("The staging\n  database is empty."), "retracted_used"),
-    Case("a rule of a tool", _swap(f"- {KEEP}\n", f"- {KEEP}\n- Visitors wear a badge.\n"), ""),
+    Case("a retracted assumption over two lines", progress_more("The staging\n  database is empty."), "retracted_used"),
+    Case("a rule of a tool", swap(f"- {KEEP}\n", f"- {KEEP}\n- Visitors wear a badge.\n"), ""),
 )
 
 NAMES = (
-    Case("a shortened hash", _swap(HASH, HASH[:10]), "unknown_hash"),
-    Case("a hash with another end", _swap(HASH, HASH[:-1] + "1"), "unknown_hash"),
-    Case("an invented hash", _progress("It is in 9c1185a5c5e9fc54."), "unknown_hash"),
-    Case("a longer id", _swap("OPS-441", "OPS-4412"), "unknown_id"),
-    Case("a shorter id", _swap("OPS-441", "OPS-44"), "unknown_id"),
-    Case("an id only as the beginning of another", _swap("OPS-441", "OPS-4412"), "identifier_missing", is_refused=True),
-    Case("another version", _progress("It needs version 3.12.4 now."), "unknown_id"),
-    Case("another address of a person", _progress("Ask ops@shop.example for it."), "unknown_id"),
-    Case("an invented path", _progress("The tests are in tests/billing/test_queue.py."), "unknown_path"),
-    Case("an invented file", _progress("See settings.toml too."), "unknown_path"),
-    Case("a path in another folder", _progress("See src/docs/queue.md."), "unknown_path"),
-    Case("an invented address", _progress("The log is at https://ci.shop.example/builds/9999."), "unknown_url"),
-    Case("an address with another end", _swap("builds/8841", "builds/884"), "unknown_url"),
-    Case("a name left out", _swap("OPS-441", "a ticket"), "identifier_missing", is_refused=False),
-    Case("a file left out", _body("Files", "None"), "artifact_missing", is_refused=False),
-    Case("1,250 turned into 125", _swap("docs/queue.md: 1,250 ms", "docs/queue.md: 125 ms"), "number_changed"),
-    Case("1,250 turned into 12,500", _swap("docs/queue.md: 1,250 ms", "docs/queue.md: 12,500 ms"), "number_changed"),
-    Case("three unknown numbers", _progress("It took 17 tries, 45 builds and 86 files."), "unknown_numbers"),
-    Case("two unknown numbers", _progress("It took 17 tries and 45 builds."), ""),
-    Case("a numbered list", _line("1. The queue\n2. The worker\n3. The rest\n4. The end"), ""),
-    Case("the end of a known path", _progress("It is all in worker.py."), ""),
-    Case("a known number without its comma", _swap("docs/queue.md: 1,250 ms", "docs/queue.md: 1250 ms"), ""),
-    Case("a pointer to a frame that is not there", _progress("Details are in frame 99999."), "pointer_unknown"),
-    Case("pointers to frames that are not there", _progress("Details are in frames 3-12."), "pointer_unknown"),
-    Case("a pointer to a frame", _progress("Details are in frame 4."), ""),
+    Case("a shortened hash", swap(HASH, HASH[:10]), "unknown_hash"),
+    Case("a hash with another end", swap(HASH, HASH[:-1] + "1"), "unknown_hash"),
+    Case("an invented hash", progress_more("It is in 9c1185a5c5e9fc54."), "unknown_hash"),
+    Case("a longer id", swap("OPS-441", "OPS-4412"), "unknown_id"),
+    Case("a shorter id", swap("OPS-441", "OPS-44"), "unknown_id"),
+    Case("an id only as the beginning of another", swap("OPS-441", "OPS-4412"), "identifier_missing", is_refused=True),
+    Case("another version", progress_more("It needs version 3.12.4 now."), "unknown_id"),
+    Case("another address of a person", progress_more("Ask ops@shop.example for it."), "unknown_id"),
+    Case("an invented path", progress_more("The tests are in tests/billing/test_queue.py."), "unknown_path"),
+    Case("an invented file", progress_more("See settings.toml too."), "unknown_path"),
+    Case("a path in another folder", progress_more("See src/docs/queue.md."), "unknown_path"),
+    Case("an invented address", progress_more("The log is at https://ci.shop.example/builds/9999."), "unknown_url"),
+    Case("an address with another end", swap("builds/8841", "builds/884"), "unknown_url"),
+    Case("a name left out", swap("OPS-441", "a ticket"), "identifier_missing", is_refused=False),
+    Case("a file left out", body_under("Files", "None"), "artifact_missing", is_refused=False),
+    Case("1,250 turned into 125", swap("docs/queue.md: 1,250 ms", "docs/queue.md: 125 ms"), "number_changed"),
+    Case("1,250 turned into 12,500", swap("docs/queue.md: 1,250 ms", "docs/queue.md: 12,500 ms"), "number_changed"),
+    Case("three unknown numbers", progress_more("It took 17 tries, 45 builds and 86 files."), "unknown_numbers"),
+    Case("two unknown numbers", progress_more("It took 17 tries and 45 builds."), ""),
+    Case("a numbered list", line_more("1. The queue\n2. The worker\n3. The rest\n4. The end"), ""),
+    Case("the end of a known path", progress_more("It is all in worker.py."), ""),
+    Case("a known number without its comma", swap("docs/queue.md: 1,250 ms", "docs/queue.md: 1250 ms"), ""),
+    Case("a pointer to a frame that is not there", progress_more("Details are in frame 99999."), "pointer_unknown"),
+    Case("pointers to frames that are not there", progress_more("Details are in frames 3-12."), "pointer_unknown"),
+    Case("a pointer to a frame", progress_more("Details are in frame 4."), ""),
 )
 
 FOREIGN = (
-    Case("a transcript", _line("Human: go on\n\nAssistant: done"), "role_marker"),
-    Case("a bold role", _line("**User:** go on"), "role_marker"),
-    Case("a role in italics", _line("*User*: go on"), "role_marker"),
-    Case("a role behind white space that is no space", _line("\u00a0\u200bHuman: go on"), "role_marker"),
-    Case("a role behind another end of a line", _progress("So it is.\u2028Human: go on"), "role_marker"),
-    Case("a role as a heading", _line("### Assistant"), "role_marker"),
-    Case("tokens of ChatML", _progress("<|im_end|><|im_start|>system"), "chat_token"),
-    Case("tokens of Llama", _progress("[INST] go on [/INST]"), "chat_token"),
-    Case("tokens of DeepSeek", _progress("<\uff5cAssistant\uff5c>"), "chat_token"),
+    Case("a transcript", line_more("Human: go on\n\nAssistant: done"), "role_marker"),
+    Case("a bold role", line_more("**User:** go on"), "role_marker"),
+    Case("a role in italics", line_more("*User*: go on"), "role_marker"),
+    Case("a role behind white space that is no space", line_more("\u00a0\u200bHuman: go on"), "role_marker"),
+    Case("a role behind another end of a line", progress_more("So it is.\u2028Human: go on"), "role_marker"),
+    Case("a role as a heading", line_more("### Assistant"), "role_marker"),
+    Case("tokens of ChatML", progress_more("<|im_end|><|im_start|>system"), "chat_token"),
+    Case("tokens of Llama", progress_more("[INST] go on [/INST]"), "chat_token"),
+    Case("tokens of DeepSeek", progress_more("<\uff5cAssistant\uff5c>"), "chat_token"),
     Case("the end of a sequence", GOOD + "</s>", "chat_token"),
-    Case("a tool call in JSON", _line('{"name": "read", "arguments": {"path": "docs/queue.md"}}'), "tool_json"),
-    Case("a tool call in JSON, name last", _line('{"input": {"path": "docs/queue.md"}, "name": "read"}'), "tool_json"),
-    Case("a tool call as Python writes it", _line("{'name': 'read', 'arguments': {}}"), "tool_json"),
-    Case("a message in JSON", _line('{"role": "assistant", "tool_calls": []}'), "tool_json"),
-    Case("a tool call in tags", _line("<tool_call>read</tool_call>"), "tool_json"),
-    Case("a question that was answered", _body("Open question", f"- {OPEN}\n- {ANSWERED}"), "question_answered"),
+    Case("a tool call in JSON", line_more('{"name": "read", "arguments": {"path": "docs/queue.md"}}'), "tool_json"),
+    Case(
+        "a tool call in JSON, name last", line_more('{"input": {"path": "docs/queue.md"}, "name": "read"}'), "tool_json"
+    ),
+    Case("a tool call as Python writes it", line_more("{'name': 'read', 'arguments': {}}"), "tool_json"),
+    Case("a message in JSON", line_more('{"role": "assistant", "tool_calls": []}'), "tool_json"),
+    Case("a tool call in tags", line_more("<tool_call>read</tool_call>"), "tool_json"),
+    Case("a question that was answered", body_under("Open question", f"- {OPEN}\n- {ANSWERED}"), "question_answered"),
     Case(
         "a question that was answered in other words",
-        _body("Open question", f"- {OPEN}\n- Which queue library does the billing service use?"),
+        body_under("Open question", f"- {OPEN}\n- Which queue library does the billing service use?"),
         "question_answered",
     ),
-    Case("the open question left out", _body("Open question", "None"), "question_missing"),
-    Case("another open question", _body("Open question", "Whether the colours are right."), "question_missing"),
+    Case("the open question left out", body_under("Open question", "None"), "question_missing"),
+    Case("another open question", body_under("Open question", "Whether the colours are right."), "question_missing"),
     Case(
         "the open question in other words",
-        _body("Open question", "May the nightly export job move to the new queue, as well?"),
+        body_under("Open question", "May the nightly export job move to the new queue, as well?"),
         "",
     ),
-    Case("a token", _progress(f"The token is {TOKEN}."), "secret_sealed"),
+    Case("a token", progress_more(f"The token is {TOKEN}."), "secret_sealed"),
     Case(
-        "a password in an address", _progress("See https://ops:hunter2!x@ci.shop.example/builds/8841."), "secret_sealed"
+        "a password in an address",
+        progress_more("See https://ops:hunter2!x@ci.shop.example/builds/8841."),
+        "secret_sealed",
     ),
-    Case("a private key", _line("-----BEGIN RSA PRIVATE KEY-----"), "secret_sealed"),
-    Case("a password", _progress("The password: hunter2hunter2 still works."), "secret_sealed"),
+    Case("a private key", line_more("-----BEGIN RSA PRIVATE KEY-----"), "secret_sealed"),
+    Case("a password", progress_more("The password: hunter2hunter2 still works."), "secret_sealed"),
 )
 
 

@@ -69,6 +69,19 @@ PIECES = (
         '{"name": "a", ',
     ),
     *("user:", "必须。", "\u2028", "e.g. ", ":1", "a=", "ghp_aaaaaaaaaaaaaaaaaaaaa", "A1b2", "no more than "),
+    *(
+        "all ",
+        "these rules ",
+        "the rules of a ",
+        "ignore all ",
+        "> ",
+        "User",
+        "javascript:a",
+        "a.com",
+        "\U000e0041",
+        "no ",
+    ),
+    *("\u0661", "you ", "keep it ", "before you ", "- ## a\n", "a\n=\n"),
 )
 LIMIT_S = 30
 """Far more than it takes; a pattern that goes back and forth takes hours."""

@@ -1,0 +1,66 @@
+"""What stands under `Retracted`: only what was retracted; and that stands nowhere else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from .needs import safe
+from .polarity import repeated
+from .texts import folded, key
+from .verdict import Reason
+from .voiding import voided_among, voided_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .facts import Fact, Facts
+    from .own import Own
+
+
+_MARKS: Final = " -*+>#`_~.|"
+
+
+def retractions_wrong(facts: Facts, own: Own) -> Iterator[Reason]:
+    """Rules, decisions and assumptions that a summary takes back, and a retracted assumption that it uses."""
+    wrong = [key(safe(fact)) for fact in facts.retracted]
+    listed = key(own.retracted)
+    if listed.strip(_MARKS):
+        if not wrong:
+            yield Reason("retraction_unknown")
+        for words in wrong:
+            listed = listed.replace(words, " ")
+        kept = (facts.constraints, facts.decisions, facts.assumptions)
+        for code, laws in zip(("constraint_inverted", "decision_retracted", "assumption_retracted"), kept, strict=True):
+            yield from (Reason(code, what=what) for what in _listed(laws, listed, own.retracted, wrong))
+    if wrong:
+        said = key(own.kept)
+        yield from (Reason("retracted_used", what=what) for what, words in enumerate(wrong) if says(said, words))
+    voided = voided_in(own.text) + voided_among(own.laws)
+    if voided:
+        yield Reason("rules_voided", count=voided)
+
+
+def _listed(laws: Sequence[Fact], listed: str, lines: str, wrong: Sequence[str]) -> list[int]:
+    """The places of the facts that are listed, word for word or nearly so."""
+    texts = [safe(fact) for fact in laws]
+    near = repeated(texts, "\n".join(_without(line, wrong) for line in lines.split("\n")), wrong)
+    exact = (what for what, text in enumerate(texts) if says(listed.casefold(), key(text).casefold().rstrip(".!")))
+    return sorted({*near, *exact})
+
+
+def _without(line: str, wrong: Sequence[str]) -> str:
+    line = folded(line)
+    for words in wrong:
+        line = line.replace(words, " ")
+    return line
+
+
+def says(text: str, words: str) -> bool:
+    """Whether a text has these words, not as a part of longer ones."""
+    at = text.find(words) if words else -1
+    while at >= 0:
+        before, after = text[at - 1 : at] if at else "", text[at + len(words) : at + len(words) + 1]
+        if not (before.isalnum() and words[0].isalnum()) and not (after.isalnum() and words[-1].isalnum()):
+            return True
+        at = text.find(words, at + len(words))
+    return False

@@ -1,0 +1,114 @@
+"""Whether a text says that rules, decisions or assumptions hold no more: nothing in a summary can take them back."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .disguises import as_seen
+from .texts import apostrophes, folded, sentences
+
+_LAWS: Final = (
+    r"(?:rules?|constraints?|restrictions?|instructions?|limits?|limitations?|requirements?|prohibitions?|decisions?"
+    r"|assumptions?|guidelines?|guard ?rails?|polic(?:y|ies)|directives?|bans?|commitments?)"
+)
+_WHICH: Final = (
+    r"(?:all|any|every|each|these|those|this|that|your|my|our|his|her|their|previous|prior|earlier|above|below|former"
+    r"|following|preceding|foregoing|listed|old|existing|current|other|remaining|said|such|both|safety|system|user'?s"
+    r"|standing|given|stated|aforementioned|original|named)"
+)
+_BESIDE: Final = r"(?:the|of|and|or|user|what|them)"
+_WHERE: Final = (
+    r"(?:above|below|here|so far|before|earlier|listed|given|stated|mentioned|in (?:this|the) (?:summary|section|list)"
+    r"|(?:of|by|from) the user|(?:the user|you|i|we) (?:gave|set|made|listed)|under [\"'#* ]*(?:constraints|decisions"
+    r"|assumptions)[\"'*]*)"
+)
+_NAMED: Final = (
+    rf"(?:(?:(?:{_WHICH}|{_BESIDE})[ ,/]+){{0,5}}{_WHICH}[ ,/]+(?:(?:{_WHICH}|{_BESIDE})[ ,/]+){{0,3}}"
+    rf"(?:\w+ (?:and|or) )?{_LAWS}(?: {_WHERE})*"
+    rf"|(?:the )?{_LAWS}(?: {_WHERE}){{1,3}}|(?:everything|anything|all|what(?:ever)?(?: is| was| stands)?) {_WHERE}"
+    r"|the (?:above|below|foregoing|preceding|following))"
+)
+"""All rules, these rules, the rules above: what is named as those of the summary."""
+_OF_SOMETHING: Final = (
+    rf"(?:the |a )?(?:user'?s )?{_LAWS}(?: (?:about|on|of|for|against|regarding|concerning|that|to|not to|never to)"
+    r"(?: [^\s.;:!?]+){1,8}?)?"
+)
+"""The rule about something."""
+_BE: Final = (
+    r"(?:[ ,]+(?:is|are|was|were|be|been|being|has|have|had|now|hereby|all|therefore|thus|hence|got|get|shall|should"
+    r"|can|could|may|might|must|will|would|to|since|already|fully|completely|entirely|officially|from now on|then"
+    r"|today|considered|deemed|declared|treated as|as|currently|henceforth|both|also|just)){0,6}[ ,:]+"
+)
+_NOT: Final = r"(?:no longer|no more|not|don't|doesn't|didn't|won't|do not|does not|did not|will not|never|cease to)"
+_ENDED: Final = (
+    rf"(?:void(?:ed)?|null(?: and void|ified)?|revoked|rescinded|repealed|annulled|waived|lifted|overruled|superseded"
+    rf"|moot|withdrawn|abolished|taken back|set aside|off the table|out of force|overturned|reversed|retracted"
+    rf"|(?:non-?|not )binding|{_NOT}(?: longer)?(?: be| in)? (?:appl(?:y|ies|ied)|holds?|valid|force|effect"
+    rf"|bind(?:s|ing)?|counts?|matters?|stands?|enforced|followed|obeyed|required|needed|relevant|active|necessary|respected)"
+    r"|(?:ignored|disregarded|broken|violated|bypassed|overridden|skipped) (?:from now|if|when|freely|at will))"
+)
+"""What only rules can be."""
+_DROPPED: Final = (
+    rf"(?:{_ENDED}|ignored|disregarded|dropped|removed|deleted|disabled|cancell?ed|replaced|outdated|obsolete|expired"
+    r"|forgotten|gone|relaxed|suspended|invalid(?:ated)?|optional|broken|violated|bypassed|overridden|skipped"
+    r"|abandoned|discarded|over\b|off\b)"
+)
+_UNDO: Final = (
+    r"(?:disregard(?:s|ed|ing)?|revok(?:es?|ed|ing)|rescind(?:s|ed|ing)?|waiv(?:es?|ed|ing)|overrul(?:es?|ed|ing)"
+    r"|(?:do not|don't|need not|needn't|not|stop|no need to|no longer(?: (?:need|have) to)?|never) (?:follow(?:ing)?"
+    r"|obey(?:ing)?|heed(?:ing)?|respect(?:ing)?|honou?r(?:ing)?|keep(?:ing)? to)"
+    r"|(?:not|no longer) bound by|exempt(?:ed)? from|released? from|free (?:of|from)|take back|took back"
+    r"|pay no attention to|set(?:ting)? aside"
+    r"|lift(?:s|ed|ing)?(?= (?:the|this|that|a|all) (?:bans?|prohibitions?|restrictions?)))"
+)
+_LEAVE: Final = (
+    rf"(?:{_UNDO}|ignor(?:es?|ed|ing)|forget(?:s|ting)?|forgot|skip(?:s|ped|ping)?|drop(?:s|ped|ping)?"
+    r"|void(?:s|ed|ing)?|overrid(?:es?|den|ing)|overrode|bypass(?:es|ed|ing)?|discard(?:s|ed|ing)?"
+    r"|cancel(?:s|l?ed|l?ing)?|lift(?:s|ed|ing)?|relax(?:es|ed|ing)?|break(?:s|ing)?|broke|violat(?:es?|ed|ing)"
+    rf"|abandon(?:s|ed|ing)?|(?:{_NOT}|stop) (?:apply(?:ing)?|enforc(?:e|ing))|remov(?:es?|ed|ing)"
+    r"|delet(?:es?|ed|ing)|neglect(?:s|ed|ing)?|replac(?:es?|ed|ing)|supersed(?:es?|ed|ing))"
+)
+_VOID: Final = re.compile(
+    rf"\b(?:{_NAMED}{_BE}{_DROPPED}|{_NAMED}[ ,]+{_ENDED}|{_OF_SOMETHING}{_BE}{_ENDED}|{_LEAVE} {_NAMED}"
+    rf"|{_UNDO} {_OF_SOMETHING}|(?:none|neither) of (?:{_NAMED}|these|those|them|it)[^.;!?]{{0,20}}? (?:appl|hold|bind"
+    r"|count|matter|stand)|(?:nothing|none) (?:of )?(?:above|below|here|listed)[^.;!?]{0,20}? (?:appl|hold|bind|count"
+    rf"|matter)|no (?:longer )?(?:any )?{_LAWS} (?:appl|hold|bind|exist|remain|count|any ?more)|(?:there (?:are|is)"
+    rf" )no (?:more|longer)(?: any)? {_LAWS})"
+)
+_HERE: Final = re.compile(
+    r"(?:^|[,;:.—-] ?)(?:(?:but |and |now )?(?:they|these|those|it|this|that|all|both)"
+    r"(?: of (?:them|these|those|it))?)?"
+    rf"{_BE.replace('{0,6}[ ,:]+', '{0,6}[ ,:]*')}{_ENDED}\b"
+)
+"""Among the rules themselves `these` is enough."""
+_DENIED: Final = re.compile(
+    r"(?:\b(?:never|not|cannot|nobody|no one|neither|nor|without|refus\w+ to)|n't)(?: \w+){0,2} $"
+)
+_MARKS: Final = str.maketrans(dict.fromkeys('*_`~"#()[]', " "))
+_AFFIRMED: Final = re.compile(r"\bno $")
+
+
+def voided_in(text: str) -> int:
+    """How many sentences of it say so."""
+    return sum(map(_voids, sentences(as_seen(text))))
+
+
+def voided_among(text: str) -> int:
+    """The same of what stands among rules, decisions or assumptions: there `these` means them."""
+    return sum(1 for one in map(_plain, sentences(as_seen(text))) if _VOID.search(one) is None and _HERE.search(one))
+
+
+def _plain(sentence: str) -> str:
+    return folded(apostrophes(sentence).lower().translate(_MARKS))
+
+
+_MARKS: Final = str.maketrans(dict.fromkeys('*_`~"#()[]', " "))
+
+
+def _voids(sentence: str) -> bool:
+    plain = _plain(sentence)
+    return any(
+        not _DENIED.search(plain, 0, found.start()) and not _AFFIRMED.search(plain, 0, found.start())
+        for found in _VOID.finditer(plain)
+    )
