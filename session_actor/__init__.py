@@ -129,7 +129,20 @@ if TYPE_CHECKING:
     from .frames import Usage as Usage
     from .handle import Session as Session
     from .handle import SessionRef as SessionRef
+    from .handover.errors import HandedOver as HandedOver
+    from .handover.errors import HandoverFailed as HandoverFailed
+    from .handover.errors import HandoverUnusable as HandoverUnusable
+    from .handover.service import Handover as Handover
+    from .handover.swapped import SwappedSession as SwappedSession
     from .health import ServiceHealth as ServiceHealth
+    from .hooks.errors import HookUnknown as HookUnknown
+    from .hooks.errors import InsideHook as InsideHook
+    from .hooks.hook import Hook as Hook
+    from .hooks.hook import HookContext as HookContext
+    from .hooks.report import DeadLetter as DeadLetter
+    from .hooks.report import HooksHealth as HooksHealth
+    from .hooks.report import PendingHook as PendingHook
+    from .hooks.view import SessionView as SessionView
     from .ledger.entries import Dialect as Dialect
     from .models.profile import ModelProfile as ModelProfile
     from .models.profiles import profile_of as profile_of
@@ -167,9 +180,16 @@ if TYPE_CHECKING:
 
 _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".health": ("ServiceHealth",),
+    ".hooks.errors": ("HookUnknown", "InsideHook"),
+    ".hooks.hook": ("Hook", "HookContext"),
+    ".hooks.report": ("DeadLetter", "HooksHealth", "PendingHook"),
+    ".hooks.view": ("SessionView",),
     ".service": ("SessionService",),
     ".prune": ("PruneReport",),
     ".handle": ("Session", "SessionRef"),
+    ".handover.errors": ("HandedOver", "HandoverFailed", "HandoverUnusable"),
+    ".handover.service": ("Handover",),
+    ".handover.swapped": ("SwappedSession",),
     ".exchange": ("Exchange",),
     ".replay": ("Moment", "MomentUnknown", "Replay", "read_store"),
     ".replies": ("turn_of",),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .compaction.automatic import Automatic
     from .compaction.options import Summaries
     from .events import AnyEvent
+    from .handover.values import CodeChange
     from .models import ModelProfile
     from .stack import Stack
     from .state import State
@@ -47,6 +48,8 @@ class Home(Protocol):
     models: Mapping[str, ModelProfile] | None
     summaries: Summaries
     automatic: Automatic | None
+
+    code_change: CodeChange | None
 
     def shelf(self, cell: Cell, lease: Lease) -> Shelf:
         """Where the cold frames of the session are read: one for all that are held of one birth."""
@@ -96,15 +99,16 @@ class Cell:
 
     __slots__ = (
         "__weakref__",
-        "_home",
         "birth",
         "busy",
         "child_id",
         "deleted",
         "exchange_lock",
         "fenced",
+        "home",
         "id",
         "lease",
+        "quiet",
         "recovery",
         "ref",
         "served",
@@ -116,7 +120,7 @@ class Cell:
     def __init__(self, session_id: str, home: Home) -> None:
         """A session that is not loaded."""
         self.id = session_id
-        self._home = home
+        self.home = home
         self.ref: ServerRef | Dormant = Dormant(self)
         self.birth: Birth | None = None
         self.child_id: object = None
@@ -128,6 +132,8 @@ class Cell:
         self.exchange_lock: asyncio.Lock | None = None
         self.busy = 0
         """While it is not 0 the session stays loaded."""
+        self.quiet = False
+        """While it is loaded only to be looked at: no hook is told."""
         self.deleted = False
         self.fenced = False
         self.served = False
@@ -135,31 +141,36 @@ class Cell:
     def server_ref(self) -> ServerRef:
         """The session's server, started when it is not."""
         ref = self.ref
-        return self._home.wake(self) if isinstance(ref, Dormant) else ref
+        return self.home.wake(self) if isinstance(ref, Dormant) else ref
 
     def new_server(self) -> GenServer:
         """The next incarnation of the session's server; what the supervisor calls."""
-        return self._home.new_server(self)
+        return self.home.new_server(self)
 
     @property
     def models(self) -> Mapping[str, ModelProfile] | None:
         """The service's own profiles of models; None: there are none."""
-        return self._home.models
+        return self.home.models
 
     @property
     def summaries(self) -> Summaries:
         """How summaries are written."""
-        return self._home.summaries
+        return self.home.summaries
 
     @property
     def automatic(self) -> Automatic | None:
         """What compacts by itself; None: nothing does."""
-        return self._home.automatic
+        return self.home.automatic
+
+    @property
+    def code_change(self) -> CodeChange | None:
+        """The embedder's last step of a handover; None: it has none."""
+        return self.home.code_change
 
     @property
     def store(self) -> Store:
         """The store of the service."""
-        return self._home.store
+        return self.home.store
 
     def held_lease(self) -> Lease:
         """The lease of the incarnation that was last published."""
@@ -169,7 +180,7 @@ class Cell:
 
     def shelf(self, lease: Lease | None = None) -> Shelf:
         """Where the session's cold frames are read; `lease` None: by the one that is held."""
-        return self._home.shelf(self, lease or self.held_lease())
+        return self.home.shelf(self, lease or self.held_lease())
 
     def rest(self) -> None:
         """The session is not loaded any more: the next message brings it back."""
@@ -185,11 +196,11 @@ class Cell:
         """The session is deleted: every handle says so from here on, and its id is free."""
         self.deleted = True
         self.rest()
-        self._home.forget(self)
+        self.home.forget(self)
 
     def explain(self, error: SupervisorError) -> Exception:
         """The package's own error for what the server answered, a new one for each caller."""
-        return self._home.explain(self, error)
+        return self.home.explain(self, error)
 
     def publish(self, state: State, lease: Lease, recovery: RecoveryReport) -> None:
         """Let readers see the state of a session that is loaded."""
@@ -197,6 +208,12 @@ class Cell:
         self.birth = None
         self.lease = lease
         self.recovery = recovery if recovery.seq or not recovery.clean else None  # nothing was recovered: see `Reads`
+        self.state = state
+        self.table = state.table
+        self.stack = None
+
+    def replace(self, state: State) -> None:
+        """Let readers see the same state as the next generation has it; lease and recovery are those of before."""
         self.state = state
         self.table = state.table
         self.stack = None

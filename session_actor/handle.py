@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .cell import Cell
     from .commands import Target
+    from .handover.swapped import SwappedSession
     from .prune import PruneReport
 
 
@@ -136,6 +137,19 @@ class Session(Compacts):
         again. Cancelling gives up the wait; what was not yet done is left to the next time.
         """
         return await prune_session(self._cell, timeout_s)
+
+    async def swap(self, *, timeout_s: float | None = 5.0, pause_s: float | None = 5.0) -> SwappedSession:
+        """Pause the session after its running message; its state comes out as a plain, versioned value.
+
+        What is sent meanwhile waits, until `take` lets other code go on, or `resume` the old one (OTP: code_change).
+        `timeout_s`: how long the running message may take [seconds]. `pause_s`: the session goes on by itself after so
+        long [seconds]. None: no limit. A whole service is handed over by `SessionService.handover`.
+
+        Raises CallTimeout, SessionDeleted, ServiceClosed, ServiceDown. Cancelling before it is paused changes nothing.
+        """
+        from .handover.swapped import swap_session
+
+        return await swap_session(self._cell, timeout_s, pause_s)
 
     @property
     def durable_seq(self) -> dict[Level, int]:

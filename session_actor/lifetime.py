@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from session_actor.persistence import PersistenceError
-from session_actor.supervisors import ChildSpec, Intensity, Supervisor, SupervisorError
+from session_actor.persistence import FileStore, PersistenceError
+from session_actor.supervisors import ChildNotFound, ChildSpec, Intensity, Supervisor, SupervisorError
 
-from .errors import AsyncioOnly, StoreUnusable, WrongLoop, translate
+from .errors import AsyncioOnly, SessionActorError, StoreUnusable, WrongLoop, translate
+from .handover.errors import HandoverFailed
 from .population import Population
-from .service_errors import CloseTimeout, ServiceDown
+from .service_errors import CloseTimeout, ServiceClosed, ServiceDown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from session_actor.persistence import Store
 
+    from .handover.values import CodeChange
     from .options import SessionOptions
 
 _WORKER_INTENSITY: Final = Intensity(max_restarts=10, max_seconds=60.0)
+_COMPACTIONS: Final = "compactions"
+_HOOKS: Final = "hooks"
+_AFTER_HOOKS_S: Final = 2.0
+"""What hooks that run must leave of the time to what comes after them."""
 _LAST_WORDS_S: Final = 0.25
 """What the store gets to let go when everything before it has used the time up."""
 
@@ -34,6 +43,12 @@ class Lifetime:
         self._loop = loop
         self._closing: asyncio.Task[None] | None = None
         self._root: Supervisor
+        self._generation = 1
+        self._taking: asyncio.Future[None] | None = None
+        self.heir: Lifetime | None = None
+        """The next generation's, when that has taken over: the store and the tree are its own now."""
+        self.why_closed: Callable[[], SessionActorError] = ServiceClosed
+        """What calls get from the moment on when it is being closed."""
         self.population = Population(store, options)
 
     @classmethod
@@ -53,6 +68,7 @@ class Lifetime:
             try:
                 store.admit(options.durability)
                 lifetime = cls(store, options, loop)
+                await lifetime.population.hooks.open()
                 await lifetime._grow()
             except BaseException:
                 await store.close()
@@ -68,14 +84,88 @@ class Lifetime:
         workers = [
             ChildSpec(name, task=run, intensity=_WORKER_INTENSITY) for name, run in self._store.workers().items()
         ]
-        sessions = ChildSpec("sessions", start=lambda: population.supervisor, shutdown_s=None)
-        sweeper = ChildSpec("sweeper", task=population.sweep_forever, intensity=_WORKER_INTENSITY)
-        children = [*workers, sessions, sweeper]
-        automatic = population.automatic
-        if automatic is not None:  # the last: it is stopped first
-            children.append(ChildSpec("compactions", start=lambda: automatic.supervisor, shutdown_s=None))
-        self._root = population.root = Supervisor(children, name="session-service")
+        children = [*workers, *self._children()]
+        self._root = population.root = Supervisor(children, clock=self._options.clock, name="session-service")
         await self._root.start()
+        population.hooks.begin()
+
+    def _children(self) -> list[ChildSpec]:
+        """What this generation adds to the workers of the store; each is stopped before those in front of it."""
+        population = self.population
+        number = "" if self._generation == 1 else f"-{self._generation}"
+        sweep, automatic = population.sweep_forever, population.automatic
+        children = [
+            ChildSpec(f"sessions{number}", start=lambda: population.supervisor, shutdown_s=None),
+            ChildSpec(f"sweeper{number}", task=sweep, intensity=_WORKER_INTENSITY),
+            ChildSpec(f"{_HOOKS}{number}", start=lambda: population.hooks.tries.supervisor, shutdown_s=None),
+        ]
+        if automatic is not None:
+            children.append(ChildSpec(f"{_COMPACTIONS}{number}", start=lambda: automatic.supervisor, shutdown_s=None))
+        return children
+
+    # --- handing over ---
+
+    @property
+    def newest(self) -> Lifetime:
+        """The generation that has the sessions now."""
+        newest = self
+        while newest.heir is not None:
+            newest = newest.heir
+        return newest
+
+    async def prepare_closing(self) -> None:
+        """Do ahead, while sessions are served, what closing and the next opening would have to do.
+
+        What the disk refuses is left to closing, which says so.
+        """
+        with suppress(PersistenceError), anyio.move_on_after(self._options.close_timeout_s):
+            await self.population.save_all()
+            await self._store.flush(self.population.close_level)
+
+    async def take(self, options: SessionOptions, code_change: CodeChange | None) -> Lifetime:
+        """Let the next generation take over store, tree and sessions; when it raises, this one goes on.
+
+        Raises HandoverFailed, ServiceClosed, ServiceDown, WrongLoop.
+        """
+        from .handover.moving import move_all
+
+        self.check_loop()
+        closed = self.population.why_closed()
+        if closed is not None or self._taking is not None:
+            raise closed or HandoverFailed("the service", "it is being handed over already")
+        self._taking = self._loop.create_future()
+        heir = Lifetime(self._store, options, self._loop)
+        heir._generation = self._generation + 1
+        heir._root = heir.population.root = self._root
+        heir.population.code_change = code_change
+        try:
+            for spec in heir._children():
+                await self._root.start_child(spec)
+            await move_all(self.population, heir.population)
+            self.heir = heir
+            heir.population.hooks.take_over(self.population.hooks)
+        finally:
+            heir.population.code_change = None
+            retired = self if self.heir is heir else heir
+            await asyncio.shield(self._loop.create_task(self._taken(retired)))
+        return heir
+
+    async def _taken(self, retired: Lifetime) -> None:
+        """Stop what a generation added to the tree; summaries being written and hooks that run are finished."""
+        automatic = retired.population.automatic
+        busy = [_HOOKS] if retired.population.hooks.tries.supervisor.which_children() else []
+        if automatic is not None and automatic.supervisor.which_children():
+            busy.append(_COMPACTIONS)
+        try:
+            for spec in reversed(retired._children()):
+                if not str(spec.id).startswith(tuple(busy)):
+                    with suppress(ChildNotFound):
+                        await self._root.terminate_child(spec.id)
+                        self._root.delete_child(spec.id)
+        finally:
+            if self._taking is not None:
+                self._taking.set_result(None)
+            self._taking = None
 
     def check_loop(self) -> None:
         """Raises WrongLoop on any other event loop, or in any other thread, than the service's own."""
@@ -89,14 +179,22 @@ class Lifetime:
     @property
     def closed(self) -> bool:
         """Whether `close` was called and is through."""
-        return self._closing is not None and self._closing.done()
+        return self.heir is not None or (self._closing is not None and self._closing.done())
 
-    async def close(self) -> None:
+    async def close(self, *, leave_log: bool = False) -> None:
         """Take it down, in a task of its own: cancelling gives up the wait, and a second call joins the first.
+
+        `leave_log`: be quick, and leave it to the next opening to read the log.
 
         Raises ServiceDown, CloseTimeout, NotDurable; it is closed all the same.
         """
         self.check_loop()
+        if self._taking is not None:
+            await asyncio.shield(self._taking)
+        if self.heir is not None:  # it is the heir's to close
+            return
+        if leave_log and isinstance(self._store, FileStore):
+            self._store.leave_log()
         if self._closing is None:
             self._closing = self._loop.create_task(self._close())
         await asyncio.shield(self._closing)
@@ -105,7 +203,9 @@ class Lifetime:
         deadline_s = self._loop.time() + self._options.close_timeout_s
         down = None if self._root.alive else ServiceDown(str(self._root.reason))
         try:
-            await self.population.drain(self._options.close_timeout_s)
+            await self.population.drain(self._options.close_timeout_s, self.why_closed)
+            left_s = deadline_s - self._loop.time()
+            await self.population.hooks.close(max(0.0, left_s - min(_AFTER_HOOKS_S, left_s / 3)))
             await self._root.stop(timeout_s=max(0.0, deadline_s - self._loop.time()))
         except SupervisorError as error:
             raise ServiceDown(str(error)) from None

@@ -67,6 +67,12 @@ class OutputGate:
             raise
         return NO_REPLY
 
+    def go_on_after(self, former: OutputGate) -> None:
+        """Hold replies behind those that `former`, the gate of the server before, still holds; it reports them."""
+        if former._held is None:
+            former._held = deque()
+        self._held = former._held
+
     @property
     def holding(self) -> bool:
         """Whether a reply is being held."""

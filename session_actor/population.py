@@ -20,10 +20,8 @@ from session_actor.supervisors import (
     InitFailed,
     MailboxSpec,
     PendingReply,
-    ServerCrashed,
     ServerDown,
     ServerKilled,
-    ServerQuarantined,
     ServerRef,
     ServerStopped,
     Supervisor,
@@ -35,19 +33,21 @@ from .cold import Shelf
 from .compaction.options import NO_SUMMARIES
 from .deletion import Deleter
 from .errors import SessionActorError, translate
-from .prune import prune_session
+from .explaining import OF_A_SESSION, explain_start
+from .hooks.server import HookedServer
+from .hooks.service_hooks import ServiceHooks
+from .prune import Save, prune_session
 from .recency import Recency
 from .service_errors import (
     ServiceClosed,
     ServiceDown,
-    SessionCrashed,
     SessionDeleted,
     SessionFenced,
     SessionNotFound,
     SessionNotQuarantined,
-    SessionQuarantined,
 )
 from .session import Flush, Passivate, SessionServer
+from .snapshots import RESTING_RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
     from .compaction.automatic import Automatic
     from .compaction.options import Summaries
+    from .handover.values import CodeChange
     from .options import SessionOptions
 
 
@@ -78,8 +79,11 @@ class Population:
         self.models = options.models
         self.summaries = options.summaries or NO_SUMMARIES
         self.automatic = _automatic(self.summaries)
+        self.code_change: CodeChange | None = None
+        self.heir: Population | None = None
+        """The next generation's, while it takes over and afterwards; None: there is none."""
         self._options = options
-        self._closed = False
+        self._closed: Callable[[], SessionActorError] | None = None
         self._mailbox = MailboxSpec(options.mailbox_limit, "block")
         self._live: dict[str, Cell] = {}
         self._dormant: WeakValueDictionary[str, Cell] = WeakValueDictionary()  # as long as somebody has a handle
@@ -89,7 +93,8 @@ class Population:
         self._crowded = asyncio.Event()
         durable = _promises(store, "written")
         self._unload_level: Level = "written" if durable else "async"
-        self._close_level: Level = "synced" if durable else "async"
+        self.close_level: Level = "synced" if durable else "async"
+        self.hooks = ServiceHooks(self, options.hooks or {}, self._unload_level)
         self.supervisor = DynamicSupervisor(
             on_exhausted="quarantine",
             intensity=options.intensity,
@@ -100,8 +105,10 @@ class Population:
 
     def why_closed(self) -> SessionActorError | None:
         """A new error that says why no message is taken any more; None: they are."""
-        if self._closed or self.root is None:
-            return ServiceClosed()
+        if self.heir is not None:
+            return self.heir.why_closed()
+        if self._closed is not None or self.root is None:
+            return (self._closed or ServiceClosed)()
         return None if self.root.alive else ServiceDown(str(self.root.reason or "its supervisor is stopping"))
 
     # --- coming ---
@@ -109,6 +116,8 @@ class Population:
     def cell(self, session_id: str) -> Cell:
         """The cell of this session, shared by all its handles."""
         cell = self._live.get(session_id) or self._dormant.get(session_id)
+        if cell is None and self.heir is not None:
+            return self.heir.cell(session_id)
         if cell is None:
             cell = self._dormant[session_id] = Cell(session_id, self)
         return cell
@@ -127,6 +136,10 @@ class Population:
         self._spawn(cell, partial(Deleter, cell, self.store))
 
     def _spawn(self, cell: Cell, start: Callable[[], GenServer]) -> ServerRef:
+        if self.heir is not None:
+            self.leave(cell)
+            cell.home = self.heir
+            return self.heir._spawn(cell, start)  # noqa: SLF001 - of its own class
         closed = self.why_closed()
         if closed is not None:
             raise closed
@@ -134,31 +147,41 @@ class Population:
             raise SessionDeleted(cell.id)
         if cell.fenced:
             raise SessionFenced(cell.id)
-        options = self._options
+        spec = self.spec(cell, start)
+        ref = self.supervisor.spawn(spec)
+        cell.served = False
+        self.enter(cell, ref)
+        return ref
+
+    def spec(self, cell: Cell, start: Callable[[], GenServer]) -> ChildSpec:
+        """How the supervisor is to keep a session's server, under a new id."""
         self._woken += 1
-        child_id = (cell.id, self._woken)
-        spec = ChildSpec(
-            child_id,
+        return ChildSpec(
+            (cell.id, self._woken),
             start=start,
             restart="transient",
-            shutdown_s=options.close_timeout_s,
+            shutdown_s=self._options.close_timeout_s,
             mailbox=self._mailbox,
             drain=True,
         )
-        ref = self.supervisor.spawn(spec)
-        cell.served = False
-        cell.child_id = child_id
+
+    def enter(self, cell: Cell, ref: ServerRef) -> None:
+        """A session has this server here from now on."""
+        options = self._options
+        cell.child_id = ref.id
         cell.ref = ref
         self._live[cell.id] = cell
         self._dormant.pop(cell.id, None)
         self._recency.add(cell, ref.used_s)
         if options.max_live is not None and len(self._live) > options.max_live:
             self._crowded.set()
-        return ref
 
     def new_server(self, cell: Cell) -> SessionServer:
         """The next incarnation of a session."""
-        return SessionServer(cell, self.store, self._options.durability)
+        level = self._options.durability
+        if self.hooks.any:
+            return HookedServer(cell, self.store, level, self.hooks)
+        return SessionServer(cell, self.store, level)
 
     def shelf(self, cell: Cell, lease: Lease) -> Shelf:
         """As `Home.shelf`."""
@@ -259,34 +282,55 @@ class Population:
             self._lay_to_rest(cell)  # now, and not when its task has ended: else others would be unloaded in its place
         return rests
 
+    async def rest(self, session_id: str) -> None:
+        """Unload a session that is not used, if it is loaded."""
+        cell = self._live.get(session_id)
+        if cell is not None:
+            await self._passivate(cell)
+
     def _lay_to_rest(self, cell: Cell) -> None:
         if self._live.get(cell.id) is cell:
             del self._live[cell.id]
             self._dormant[cell.id] = cell
 
-    async def drain(self, timeout_s: float) -> None:
-        """Refuse new messages, and answer those that wait, the held ones too; at most `timeout_s` seconds."""
-        self._closed = True
+    async def drain(self, timeout_s: float, why: Callable[[], SessionActorError] = ServiceClosed) -> None:
+        """Refuse new messages with `why`, and answer those that wait, the held ones too, in `timeout_s` seconds."""
+        self._closed = why
+        self.hooks.leave()
         waits: list[Coroutine[Any, Any, Any]] = []
-        for cell in tuple(self._live.values()):
+        cells = tuple(self._live.values())
+        for cell in cells:
             ref, cell.ref = cell.ref, Dormant(cell)
             with suppress(SupervisorError, SessionActorError):
-                reply: Any = ref.dispatch(Flush(self._close_level), timeout_s)
+                reply: Any = ref.dispatch(Flush(self.close_level), timeout_s)
                 if isinstance(reply, PendingReply):
                     waits.append(reply.wait_keeping())  # pyright: ignore[reportUnknownArgumentType]
         await asyncio.gather(*waits, return_exceptions=True)
+        self.hooks.closed(cells)
+
+    async def save_all(self) -> None:
+        """Save a snapshot of every loaded session that has much behind its last one, and wait until all are durable."""
+        saved: list[tuple[Lease, int]] = []
+        for cell in tuple(self._live.values()):
+            with suppress(SupervisorError, SessionActorError):
+                seq = await cell.server_ref().call(Save(RESTING_RECORDS))
+                saved.append((cell.held_lease(), seq))
+        for lease, seq in saved:
+            if seq:
+                with suppress(PersistenceError):
+                    await self.store.saved(lease, seq)
 
     # --- telling what happened ---
 
     def explain(self, cell: Cell, error: SupervisorError) -> SessionActorError:
         """The error of this package for what a session's server answered; a new object for every caller."""
         if isinstance(error, InitFailed):
-            return _explain_start(error)
+            return explain_start(error)
         if isinstance(error, ServerStopped | ServerKilled | ServerDown):
             if cell.deleted or cell.fenced:
                 return SessionDeleted(cell.id) if cell.deleted else SessionFenced(cell.id)
             return self.why_closed() or translate(error)
-        of_the_session = _OF_A_SESSION.get(type(error))
+        of_the_session = OF_A_SESSION.get(type(error))
         return translate(error) if of_the_session is None else of_the_session(cell.id)
 
     # --- quarantine and deletion ---
@@ -307,9 +351,28 @@ class Population:
 
     def forget(self, cell: Cell) -> None:
         """A session is deleted: its id is free for another cell."""
+        self.leave(cell)
+
+    # --- handing over ---
+
+    def cells(self) -> tuple[list[Cell], list[Cell]]:
+        """Those that have a server, and those that do not, as far as somebody has a handle."""
+        return list(self._live.values()), list(self._dormant.values())
+
+    def leave(self, cell: Cell) -> None:
+        """A session belongs here no more."""
         for cells in (self._live, self._dormant):
             if cells.get(cell.id) is cell:
                 del cells[cell.id]
+
+    def take_in(self, cell: Cell) -> None:
+        """A session that is not loaded belongs here from now on."""
+        cell.home = self
+        self._dormant[cell.id] = cell
+
+    def share_shelves(self, former: Population) -> None:
+        """Read cold frames where the former generation does: stacks that somebody holds go on."""
+        self._shelves.update(former._shelves)
 
 
 def _automatic(summaries: Summaries) -> Automatic | None:
@@ -325,19 +388,6 @@ def _used_s(cell: Cell) -> float | None:
     return None if isinstance(cell.ref, Dormant) else cell.ref.used_s
 
 
-_OF_A_SESSION: Final[dict[type[SupervisorError], Callable[[str], SessionActorError]]] = {
-    ServerCrashed: SessionCrashed,
-    ServerQuarantined: SessionQuarantined,
-}
-
-
-def _explain_start(error: InitFailed) -> SessionActorError:
-    cause = error.__cause__
-    if isinstance(cause, SessionActorError):
-        return _fresh(cause)
-    return translate(cause if isinstance(cause, PersistenceError) else error)
-
-
 def _promises(store: Store, level: Level) -> bool:
     try:
         store.admit(level)
@@ -346,11 +396,3 @@ def _promises(store: Store, level: Level) -> bool:
     except PersistenceError:
         return True
     return True
-
-
-def _fresh(error: SessionActorError) -> SessionActorError:
-    """A copy without traceback: one object raised to many callers would collect the tracebacks of all."""
-    copy = type(error).__new__(type(error), *error.args)
-    copy.args = error.args
-    copy.__dict__.update(error.__dict__)
-    return copy

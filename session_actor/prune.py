@@ -36,6 +36,9 @@ class PruneReport(msgspec.Struct, frozen=True):
 class Save(msgspec.Struct, Call[int], frozen=True, gc=False):
     """Save a snapshot, unless nothing changed since the last; the reply is the record that it follows, 0 for none."""
 
+    least: int = 1
+    """So much must be behind the last one: records, or frames."""
+
 
 class Prune(msgspec.Struct, Call[int], frozen=True):
     """Give up the frames that are neither held, nor held by what happened since; the reply is how many."""

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from contextlib import suppress
-from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
-
-import anyio
 
 from session_actor.persistence import (
     FileStore,
@@ -20,20 +16,22 @@ from session_actor.persistence import (
 )
 
 from . import content, telemetry
-from .cell import Birth, Cell, Dormant
-from .commands import End
+from .cell import Birth, Cell
 from .compaction.options import TIMEOUT_S, Summaries, checked_words
-from .deadline import reading_until, seconds_left
-from .deletion import Delete
-from .errors import CallTimeout, InvalidArgument, SessionActorError, SessionEnded, StoreError, translate
-from .events import Source
+from .deadline import seconds_left
+from .endings import Ends
+from .errors import InvalidArgument, SessionActorError, StoreError, UnusableId, translate
+from .forking import birth_from
 from .handle import Session
+from .handover.service import HandsOver
 from .health import ServiceHealth
-from .history import created, history_of, history_to, load_live
+from .history import created
+from .hooks.face import HooksFace
+from .hooks.hook import by_phase
 from .lifetime import Lifetime
-from .moves import frame_of
 from .options import SessionOptions, check_path, check_seconds
-from .service_errors import ServiceClosed, SessionDeleted, SessionExists, SessionQuarantined
+from .reserved import is_reserved
+from .service_errors import ServiceClosed, SessionExists
 
 if TYPE_CHECKING:
     import os
@@ -45,12 +43,13 @@ if TYPE_CHECKING:
 
     from .commands import Target
     from .compaction.options import Summarizer
+    from .hooks.hook import Hook
     from .models import ModelProfile
     from .options import Retention
     from .population import Population
 
 
-class SessionService:
+class SessionService(Ends, HandsOver):
     """All sessions of one store, in one process, on one event loop.
 
         async with SessionService.open("conversations/") as service:
@@ -64,7 +63,9 @@ class SessionService:
         """Use `open`."""
         self._store = store
         self._options = options
-        self._lifetime: Lifetime | None = None
+        self._lifetime = None
+        self._given = False
+        self._offered = None
 
     @classmethod
     def open(
@@ -86,6 +87,7 @@ class SessionService:
         compaction_timeout_s: float = TIMEOUT_S,
         summarizer_window: int | None = None,
         rule_words: Sequence[str] = (),
+        hooks: Sequence[Hook] = (),
     ) -> Self:
         """Describe a service; `async with` (or `start` and `close`) runs it.
 
@@ -118,6 +120,7 @@ class SessionService:
             summarizer_window: the window of the summariser's model [tokens]; None: that of the conversation's.
             rule_words: words of other languages than English that make a user's sentence a rule which no summary may
                 lose, such as "niemals".
+            hooks: what to call when a session is made, loaded, unloaded, compacted or ended.
 
         Raises:
             InvalidArgument: an argument that can never be right.
@@ -139,6 +142,7 @@ class SessionService:
                 window=summarizer_window,
                 rule_words=checked_words(rule_words),
             ),
+            hooks=by_phase(hooks),
         )
         check_seconds("lock_timeout_s", lock_timeout_s, optional=True)
         if not hasattr(store, "workers"):
@@ -155,11 +159,16 @@ class SessionService:
 
         Raises StoreUnusable when the directory cannot be made, read or written; NotAStore when it holds what is not a
         store's; StoreLocked, StoreVersionTooNew, StoreCorrupt, NetworkFileSystem; LevelUnreachable for the default
-        level; AsyncioOnly under anything but asyncio; InvalidArgument when the service is running.
+        level; AsyncioOnly under anything but asyncio; InvalidArgument when the service is running. See also `take`.
         """
         if self._lifetime is not None:
             raise InvalidArgument("service", "is running; close it before you start it again")
-        self._lifetime = await Lifetime.start(self._store, self._options)
+        if self._offered is None:
+            self._lifetime = await Lifetime.start(self._store, self._options)
+        else:
+            handover, code_change = self._offered
+            self._lifetime = await handover.taken(self._options, code_change)
+            self._offered = None
 
     async def close(self) -> None:
         """Refuse new calls, answer those that wait, flush to `synced`, unload every session, let go of the store.
@@ -170,7 +179,7 @@ class SessionService:
         something could not be written.
         """
         lifetime = self._lifetime
-        if lifetime is not None:
+        if lifetime is not None and not self._given:
             lifetime.check_loop()
             try:
                 await lifetime.close()
@@ -209,7 +218,7 @@ class SessionService:
         if closed is not None:
             raise closed
         lifetime.check_loop()
-        return lifetime.population
+        return lifetime.newest.population
 
     # --- sessions ---
 
@@ -281,75 +290,12 @@ class SessionService:
         """
         source, new_id = _checked(source), _checked(new_id)
         deadline_s = inf if timeout_s is None else time.monotonic() + timeout_s
-        cell = await self._people().load(source, None, timeout_s)
-        state = await cell.ready(seconds_left(deadline_s))
-        tip = None if at is None else frame_of(state, at)
-        frame = None if tip is None else tip.id
-        with reading_until(source, timeout_s, deadline_s):
-            await (load_live(state) if at is None else state.table.load_path(frame))
-        first = created(new_id, metadata, Source(source, frame))
-        birth = Birth(lambda: chain([first], history_of(state) if at is None else history_to(state, frame)))
+        within = timeout_s, deadline_s
+        birth = await birth_from(self._people(), source, new_id, at, metadata=metadata, within=within)
         session = await self._loaded(new_id, birth, seconds_left(deadline_s))
         if not birth.happened:
             raise SessionExists(new_id)
         return session
-
-    async def end(
-        self,
-        session_id: str,
-        reason: str = "done",
-        *,
-        durability: Level | None = None,
-        timeout_s: float | None = 5.0,
-        key: str | None = None,
-        expect_head: int | None = None,
-    ) -> Session:
-        """End a session for good: reads go on, changes raise SessionEnded. Ending it again changes nothing.
-
-        The session is loaded first, if it is not. `timeout_s`: how long that may take, and again how long the ending
-        [seconds]; None: no limit. Cancelling while it is loaded ends nothing; afterwards it gives up the wait, and the
-        session ends. Raises SessionNotFound, UnusableId, and what every change raises.
-        """
-        session = await self.session(session_id, timeout_s=timeout_s)
-        with suppress(SessionEnded):
-            await session.send(End(reason, durability=durability, key=key, expect_head=expect_head), timeout_s)
-        return session
-
-    async def delete(self, session_id: str, *, timeout_s: float | None = 5.0) -> None:
-        """Delete a session and its records for good; handles raise SessionDeleted from then on, the id is free.
-
-        Returns when the deletion is synced; `timeout_s`: how long to wait for that [seconds]; None: no limit. Once it
-        is asked for it comes, when the disk allows it: cancelling and CallTimeout give up the wait alone.
-
-        Raises:
-            SessionNotFound: there is none.
-            NotDurable: the session is deleted, but a loss of power, or closing before the disk works again, may bring
-                it back; `health` tells how the disk is.
-            StoreDegraded, StoreError: the disk refused; the session is as it was.
-            CallTimeout: not deleted in time.
-            SessionFenced, UnusableId, ServiceClosed, ServiceDown.
-        """
-        people = self._people()
-        cell = self._cell(session_id)
-        try:
-            with anyio.fail_after(timeout_s):
-                await self._delete(people, cell)
-        except TimeoutError:
-            raise CallTimeout(
-                f"session {cell.id!r} was not deleted within {timeout_s} s; it may still be: ask for it again"
-            ) from None
-
-    async def _delete(self, people: Population, cell: Cell) -> None:
-        """The message has no time limit: one that was given up would leave a server that only deletes, and nothing."""
-        if isinstance(cell.ref, Dormant):
-            people.wake_to_delete(cell)
-        try:
-            await Session(cell).send(Delete(), None)
-        except SessionQuarantined:
-            await people.evict(cell)
-            await self._delete(people, people.cell(cell.id))
-        except SessionDeleted:
-            return  # somebody else was quicker
 
     def release(self, session_id: str) -> None:
         """Lift the quarantine of a session: it is started again, and its next crashes count from zero.
@@ -376,7 +322,13 @@ class SessionService:
                 raise translate(error) from None
             except OSError as error:
                 raise StoreError.of("the sessions cannot be listed", error, "begin again") from error
-            yield info
+            if not is_reserved(info.id):
+                yield info
+
+    @property
+    def hooks(self) -> HooksFace:
+        """The mandatory hooks that are still to run. Raises ServiceClosed, ServiceDown."""
+        return HooksFace(self._people().hooks)
 
     def health(self) -> ServiceHealth:
         """How the service and its store are: what waits for the disk, what went wrong, ages. Cheap.
@@ -384,7 +336,8 @@ class SessionService:
         Raises ServiceClosed, ServiceDown.
         """
         people = self._people()
-        return ServiceHealth(people.live, people.quarantined(), self._store.health(), time.time_ns() // 1000)
+        now_us, hooks = time.time_ns() // 1000, people.hooks.health()
+        return ServiceHealth(people.live, people.quarantined(), self._store.health(), now_us, hooks)
 
     def __repr__(self) -> str:
         """Whether it is open."""
@@ -393,6 +346,9 @@ class SessionService:
 
 def _checked(session_id: str) -> str:
     try:
-        return check_session_id(session_id)
+        checked = check_session_id(session_id)
     except PersistenceError as error:
         raise translate(error) from None
+    if is_reserved(checked):
+        raise UnusableId(f"session ids that begin like {checked[:15]!r} are the library's own; choose another")
+    return checked

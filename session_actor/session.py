@@ -17,7 +17,7 @@ from session_actor.persistence import (
     SessionUnknown,
     Store,
 )
-from session_actor.supervisors import IGNORE, Call, ExitReason, GenServer, Ignore, handles, statistics
+from session_actor.supervisors import IGNORE, Call, ExitReason, Ignore, handles, statistics
 
 from . import snapshots, telemetry
 from .apply import apply
@@ -26,6 +26,7 @@ from .decide import COMMANDS, Repeat, decide
 from .deletion import Delete, delete_records
 from .errors import ForkUnfinished, translate
 from .events import AnyEvent, Pruned
+from .handover.server import SwappingServer
 from .history import tips_of
 from .levels import check_level
 from .loading import recover
@@ -35,6 +36,7 @@ from .prune import Prune, Save, unheld
 from .runs import count
 from .service_errors import SessionFenced, SessionNotFound
 from .times import now_us
+from .transfer.taking import Look, TakeIn, taken_in
 from .weight import SMALL
 from .window.pressure import tell, watch
 
@@ -56,7 +58,7 @@ class Passivate(msgspec.Struct, Call[bool], frozen=True, gc=False):
     seq: int
 
 
-class SessionServer(GenServer):
+class SessionServer(SwappingServer):
     """One incarnation of one session.
 
     It owns the state; the cell publishes it to readers. A crash loses nothing: the next incarnation loads the
@@ -65,18 +67,7 @@ class SessionServer(GenServer):
 
     leaf = True
 
-    __slots__ = (
-        "_cell",
-        "_gate",
-        "_lease",
-        "_level",
-        "_position",
-        "_save_at",
-        "_saved_next_id",
-        "_saved_seq",
-        "_state",
-        "_store",
-    )
+    __slots__ = ("_level",)
 
     def __init__(self, cell: Cell, store: Store, level: Level) -> None:
         """`level`: the service's default."""
@@ -255,11 +246,24 @@ class SessionServer(GenServer):
 
     @handles(Save)
     def save(self, message: Save) -> int:
-        """Save a snapshot of what has changed since the last one."""
-        del message
-        if self._state.seq > self._saved_seq:
+        """Save a snapshot of what has changed since the last one, if that is enough."""
+        if self._behind >= message.least:
             self._save()
         return self._saved_seq
+
+    @handles(Look)
+    def look(self, message: Look) -> State:
+        """What the session is now."""
+        del message
+        return self._state
+
+    @handles(TakeIn)
+    def take_in(self, message: TakeIn) -> int:
+        """Add a part of an import."""
+        event, weight = taken_in(self._state, message)
+        self._admit("async")
+        self._record(event, weight)
+        return self._state.seq
 
     @handles(Prune)
     def prune(self, message: Prune) -> int:

@@ -55,6 +55,7 @@ from .restart import Backoff, Exhausted, Intensity, Restart, next_restart, wants
 from .slot import TraceEvent
 from .supervisor import Supervisor
 from .supervisor_base import SupervisorBase
+from .swapping import NotPlain, SwapOver, Swapped, plain, swap
 from .timers import Timer
 from .tree import ChildCounts, ChildInfo
 
@@ -95,6 +96,7 @@ __all__ = [
     "MailboxSpec",
     "ManualClock",
     "Monitor",
+    "NotPlain",
     "NotStarted",
     "PendingReply",
     "Refusal",
@@ -113,6 +115,8 @@ __all__ = [
     "Supervisor",
     "SupervisorBase",
     "SupervisorError",
+    "SwapOver",
+    "Swapped",
     "SystemCallFailed",
     "Timer",
     "TimerHandle",
@@ -125,10 +129,12 @@ __all__ = [
     "handles",
     "monitor",
     "next_restart",
+    "plain",
     "replace_state",
     "resume",
     "statistics",
     "suspend",
+    "swap",
     "trace",
     "wants_restart",
 ]

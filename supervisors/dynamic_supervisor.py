@@ -113,6 +113,30 @@ class DynamicSupervisor(Tree):
         emit(self, "released", slot)
         return slot.ref
 
+    def adopt(self, ref: ServerRef, spec: ChildSpec) -> None:
+        """Take over another supervisor's child as it is, with mailbox and callers; restarts follow `spec` from now on.
+
+        One that waits for its restart starts at once. Its former supervisor is told nothing.
+
+        Raises:
+            ChildExists: the id is taken.
+            NotStarted: the supervisor does not run.
+        """
+        check_spec(spec)
+        self._refuse_stopped()
+        if spec.id in self._slots:
+            message = f"supervisor {self._name!r} has a child {spec.id!r}"
+            raise ChildExists(message)
+        slot = ref.slot
+        if isinstance(slot.parent, DynamicSupervisor):
+            slot.parent._slots.pop(slot.id, None)  # noqa: SLF001 - one of its own class
+        slot.id, slot.spec, slot.parent = spec.id, spec, self
+        slot.mailbox.spec, slot.mailbox.limit = spec.mailbox, spec.mailbox.limit
+        self._slots[spec.id] = slot
+        if slot.phase == "backoff":
+            slot.stop_backoff()
+            launch(slot)
+
     # -- as a behaviour -----------------------------------------------------------------------------------------------
 
     async def open(self, slot: Slot) -> None:

@@ -125,6 +125,14 @@ class GenServer:
         for name, value in state.items():
             setattr(self, name, value)
 
+    def swap_out(self) -> Any:
+        """Return the state for `swap`, as a plain value: by default `get_state`. See `swapping.plain`."""
+        return self.get_state()
+
+    async def swap_in(self, value: Any) -> None:
+        """Take over what `code_change` made of a swapped value, instead of `init`; raising keeps the old server."""
+        self.set_state(value)
+
     # -- for handlers -------------------------------------------------------------------------------------------------
 
     @property

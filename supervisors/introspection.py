@@ -66,7 +66,7 @@ async def get_state(ref: ServerRef, timeout_s: float | None = 5.0) -> Any:
     def read(slot: Slot) -> Any:
         return None if slot.server is None else slot.server.get_state()
 
-    return await _ask(ref, read, timeout_s)
+    return await ask(ref, read, timeout_s)
 
 
 async def replace_state(ref: ServerRef, function: Callable[[Any], Any], timeout_s: float | None = 5.0) -> Any:
@@ -90,7 +90,7 @@ async def replace_state(ref: ServerRef, function: Callable[[Any], Any], timeout_
         slot.server.set_state(state)
         return state
 
-    return await _ask(ref, replace, timeout_s)
+    return await ask(ref, replace, timeout_s)
 
 
 async def suspend(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
@@ -111,7 +111,7 @@ async def suspend(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
         if slot.phase == "running":
             slot.phase = "suspended"
 
-    await _ask(ref, hold, timeout_s)
+    await ask(ref, hold, timeout_s)
 
 
 async def resume(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
@@ -130,7 +130,7 @@ async def resume(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
         if slot.phase == "suspended":
             slot.phase = "running"
 
-    await _ask(ref, go_on, timeout_s)
+    await ask(ref, go_on, timeout_s)
 
 
 async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_s: float | None = 5.0) -> None:
@@ -160,10 +160,12 @@ async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_
         slot.sync_handlers = new.sync_handlers()
         slot.leaf = new.leaf
 
-    await _ask(ref, change, timeout_s)
+    await ask(ref, change, timeout_s)
 
 
-async def _ask(ref: ServerRef, action: Callable[[Slot], Any], timeout_s: float | None) -> Any:
+async def ask(ref: ServerRef, action: Callable[[Slot], Any], timeout_s: float | None) -> Any:
+    """Run `action` in the server's task, between two messages; what the server's own code raises: SystemCallFailed."""
+
     async def run(slot: Slot) -> Any:
         try:
             result = action(slot)

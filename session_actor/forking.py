@@ -1,0 +1,40 @@
+"""A new session with the history of another one."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from .cell import Birth
+from .deadline import reading_until, seconds_left
+from .events import Source
+from .history import created, history_of, history_to, load_live
+from .moves import frame_of
+
+if TYPE_CHECKING:
+    from .commands import Target
+    from .population import Population
+
+
+async def birth_from(
+    people: Population,
+    source: str,
+    new_id: str,
+    at: Target | None,
+    *,
+    metadata: Any,
+    within: tuple[float | None, float],
+) -> Birth:
+    """What makes session `new_id` of the history of `source` up to `at`; see `SessionService.fork`, also for errors.
+
+    `within`: how long it may take, for the error, and when that is over [seconds].
+    """
+    timeout_s, deadline_s = within
+    cell = await people.load(source, None, timeout_s)
+    state = await cell.ready(seconds_left(deadline_s))
+    tip = None if at is None else frame_of(state, at)
+    frame = None if tip is None else tip.id
+    with reading_until(source, timeout_s, deadline_s):
+        await (load_live(state) if at is None else state.table.load_path(frame))
+    first = created(new_id, metadata, Source(source, frame))
+    return Birth(lambda: chain([first], history_of(state) if at is None else history_to(state, frame)))

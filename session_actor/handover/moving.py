@@ -1,0 +1,136 @@
+"""Moving sessions from one generation of a service to the next, one after the other, while they are used.
+
+A session moves in its own task, between two messages: its server is replaced (OTP: code_change), and its slot, with the
+mailbox and all callers, gets another supervisor. There is never a second server, and the others are served meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from session_actor import telemetry
+from session_actor.cell import Dormant
+from session_actor.session import SessionServer
+from session_actor.supervisors import SupervisorError
+from session_actor.supervisors.introspection import ask
+from session_actor.supervisors.slot import OPEN
+from session_actor.supervisors.swapping import replace
+
+from .errors import HandoverFailed
+
+if TYPE_CHECKING:
+    from session_actor.cell import Cell
+    from session_actor.population import Population
+    from session_actor.supervisors import ServerRef
+    from session_actor.supervisors.slot import Slot
+
+EVENT: Final = ("session_actor", "handover")
+
+
+async def move_all(former: Population, heir: Population) -> int:
+    """Move every session of `former`; returns how many were loaded. Handles go on as if nothing had been.
+
+    When a session cannot be taken, those that were moved go back, and HandoverFailed says which and why. So they do
+    when this is cancelled.
+    """
+    try:
+        return await _move_all(former, heir, back=False)
+    except BaseException:
+        returning = asyncio.ensure_future(_move_all(heir, former, back=True))
+        while not returning.done():
+            try:
+                await asyncio.shield(returning)
+            except asyncio.CancelledError:
+                continue  # it is cancelled already: what follows is the end of that
+        returning.result()
+        raise
+
+
+async def _move_all(former: Population, heir: Population, *, back: bool) -> int:
+    """`back`: to where they came from."""
+    heir.share_shelves(former)
+    heir.heir, former.heir = None, heir
+    count = 0
+    while True:
+        live, dormant = former.cells()
+        for cell in dormant:
+            _move_resting(cell, former, heir)
+        if not live:
+            return count
+        for cell in live:
+            count += await _move(cell, former, heir, back=back)
+
+
+def _move_resting(cell: Cell, former: Population, heir: Population) -> None:
+    former.leave(cell)
+    heir.take_in(cell)
+
+
+async def _move(cell: Cell, former: Population, heir: Population, *, back: bool) -> bool:
+    """Move a session, or wait a moment for it; says whether a server was replaced."""
+    ref = cell.ref
+    if isinstance(ref, Dormant):
+        _move_resting(cell, former, heir)
+    elif ref.phase == "quarantined":
+        await former.evict(cell)  # other code, another chance: the next message loads it there
+    elif ref.phase == "backoff":
+        cell.home = heir
+        _adopt(cell, ref, former, heir)  # it restarts there, at once
+    else:
+        begun_s = perf_counter()
+        moved = await _replaced(ref.slot, cell, former, heir, back=back)
+        if isinstance(moved, Exception):
+            raise HandoverFailed(f"session {cell.id!r}", f"{type(moved).__name__}: {moved}") from moved
+        if moved and telemetry.attached:
+            gap_us = (perf_counter() - begun_s) * 1e6
+            telemetry.emit((*EVENT, "session"), {"gap_us": gap_us}, {"session": cell.id})
+        await asyncio.sleep(0)  # others have their turn
+        return moved
+    return False
+
+
+async def _replaced(slot: Slot, cell: Cell, former: Population, heir: Population, *, back: bool) -> bool | Exception:
+    """`_replace`: here and now when the session is idle, else in its own task after what runs there."""
+    if slot.door == OPEN:
+        work = _replace(slot, cell, former, heir, back=back)
+        try:
+            work.send(None)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        work.close()  # it has to read, and has changed nothing: not while all others wait
+        cell.home = former
+    try:
+        moved: bool | Exception = await ask(slot.ref, lambda own: _replace(own, cell, former, heir, back=back), None)
+    except SupervisorError:  # it crashed or ended before its turn: look again
+        return False
+    return moved
+
+
+async def _replace(slot: Slot, cell: Cell, former: Population, heir: Population, *, back: bool) -> bool | Exception:
+    """Put a server of the next generation into the slot; runs in the session's task, between two messages.
+
+    False: not yet, its server only deletes, and ends. An exception: the old server goes on, unharmed. On the way back
+    the state is made from the records, as after a crash: what the next generation had made of it is not trusted.
+    """
+    server = slot.server
+    if not isinstance(server, SessionServer):
+        return False
+    cell.home = heir
+    try:
+        value = server.swap_out()
+        await replace(slot, heir.new_server(cell), server.version, value | {"state": None} if back else value)
+    except Exception as error:  # noqa: BLE001 - whatever the next generation's code raises, the old one goes on
+        if not back:
+            cell.home = former
+            return error
+        slot.crash_from_outside(error)
+    _adopt(cell, slot.ref, former, heir)
+    return True
+
+
+def _adopt(cell: Cell, ref: ServerRef, former: Population, heir: Population) -> None:
+    heir.supervisor.adopt(ref, heir.spec(cell, cell.new_server))
+    former.leave(cell)
+    heir.enter(cell, ref)

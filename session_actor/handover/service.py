@@ -1,0 +1,155 @@
+"""The service's half of a handover: `SessionService.handover` and `SessionService.take`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from session_actor import telemetry
+from session_actor.errors import InvalidArgument
+from session_actor.service_errors import ServiceClosed
+
+from .errors import HandedOver, HandoverFailed
+from .moving import EVENT
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from session_actor.lifetime import Lifetime
+    from session_actor.options import SessionOptions
+    from session_actor.persistence import Store
+
+    from .values import CodeChange
+
+To: TypeAlias = Literal["generation", "process"]
+"""To whom a service is handed over."""
+
+_TO: Final[tuple[To, ...]] = ("generation", "process")
+
+
+class Handover:
+    """A service that is offered to the next generation of the code in this process; it goes on until that takes it."""
+
+    def __init__(self, service: HandsOver) -> None:
+        """Made by `SessionService.handover`."""
+        self._service = service
+
+    @property
+    def store(self) -> Store:
+        """The store, which stays open: its lock is kept."""
+        return self._service._store  # noqa: SLF001 - its other half
+
+    async def taken(self, options: SessionOptions, code_change: CodeChange | None) -> Lifetime:
+        """Let the next generation have everything; the service that was offered serves its old callers by it.
+
+        Raises what `SessionService.take` raises when it is started.
+        """
+        service = self._service
+        former = service._lifetime  # noqa: SLF001 - its other half
+        if former is None or former.heir is not None:
+            raise HandoverFailed("the service", "it is closed, or was taken over already")
+        begun_s = time.perf_counter()
+        live = former.population.live
+        _tell("start", {"sessions": live}, to="generation")
+        try:
+            heir = await former.take(options, code_change)
+        except BaseException as error:
+            _tell("exception", {"duration_ms": _ms(begun_s)}, to="generation", error=type(error).__name__)
+            raise
+        service._lifetime = heir  # noqa: SLF001 - its other half
+        service._given = True  # noqa: SLF001 - its other half
+        _tell("stop", {"duration_ms": _ms(begun_s), "sessions": live}, to="generation")
+        return heir
+
+
+class HandsOver:
+    """Part of `SessionService`."""
+
+    _store: Store
+    _options: SessionOptions
+    _lifetime: Lifetime | None
+    _given: bool
+    """The lifetime is that of the service which took over: it is not this one's to close."""
+    _offered: tuple[Handover, CodeChange | None] | None
+    """What this service takes over when it is started; None: nothing, it opens its store."""
+
+    async def handover(self, to: To = "generation") -> Handover:
+        """Hand the service over to the next generation of the code.
+
+        `"generation"`: in this process, to a service made by `SessionService.take`. Nothing is stopped or paused by
+        this call: the service goes on until it is taken.
+
+        `"process"`: to another process on this machine, which opens the same directory with `lock_timeout_s`. What the
+        disk needs is done first, while sessions are served; then calls are refused with HandedOver, those that wait are
+        answered, all is synced, snapshots are saved, and the lock is let go. The service is closed when this returns.
+        Cancelling gives up the wait; it goes on.
+
+        Raises ServiceClosed, ServiceDown, WrongLoop, InvalidArgument; with `"process"` also what `close` raises.
+        """
+        lifetime = self._lifetime
+        if to not in _TO:
+            raise InvalidArgument("to", f"must be one of {', '.join(_TO)}")
+        if lifetime is None:
+            raise ServiceClosed
+        closed = lifetime.population.why_closed()
+        if closed is not None:
+            raise closed
+        lifetime.check_loop()
+        if to == "process":
+            await _to_process(lifetime)
+        return Handover(self)
+
+    @classmethod
+    def take(cls, handover: Handover, *, code_change: CodeChange | None = None, **options: Any) -> Self:
+        """Describe a service that takes over what another one hands on; `async with` (or `start`) does it.
+
+            async with SessionService.take(await old.handover(), summarizer=reloaded.summarize) as service:
+
+        The store stays open, with its lock. The sessions come one after the other: each is paused after its running
+        message, its state is handed on as a plain, versioned value, and what waits in its mailbox is answered by the
+        new generation. Handles of the old service go on working, and closing that has no effect from then on.
+
+        Args:
+            handover: what `SessionService.handover` of the other service returned.
+            code_change: `code_change(old_version, value) -> value`, called with the value of each session after the
+                library's own steps (OTP: code_change). It may refuse by raising; None: there is none. The records stay
+                what they are, and after a crash they alone count: what it returns must say the same as they do.
+            **options: those of `open`, but for `store`, `lock_timeout_s` and `recovery`, which the store has already.
+                None is taken over from the other service: new code says what it wants.
+
+        Starting it raises HandoverFailed when a session cannot be taken: then the old service goes on, with all its
+        sessions, and no message is lost.
+
+        Raises:
+            InvalidArgument: an argument that can never be right.
+        """
+        if not isinstance(handover, Handover):
+            raise InvalidArgument("handover", "must be what `handover()` of a running service returned")
+        service: Self = cls.open(handover.store, **options)  # type: ignore[attr-defined]  # SessionService has it
+        service._offered = (handover, code_change)
+        return service
+
+
+async def _to_process(lifetime: Lifetime) -> None:
+    begun_s = time.perf_counter()
+    live = lifetime.population.live
+    _tell("start", {"sessions": live}, to="process")
+    try:
+        await lifetime.prepare_closing()
+        refusing_s = time.perf_counter()
+        lifetime.why_closed = HandedOver
+        await lifetime.close(leave_log=True)
+    except BaseException as error:
+        _tell("exception", {"duration_ms": _ms(begun_s)}, to="process", error=type(error).__name__)
+        raise
+    measured = {"duration_ms": _ms(begun_s), "closed_ms": _ms(refusing_s), "sessions": live}
+    _tell("stop", measured, to="process")
+
+
+def _ms(since_s: float) -> float:
+    return (time.perf_counter() - since_s) * 1000
+
+
+def _tell(what: str, measurements: dict[str, float], **metadata: object) -> None:
+    if telemetry.attached:
+        telemetry.emit((*EVENT, what), measurements, metadata)
