@@ -6,6 +6,8 @@ import msgspec
 
 from session_actor.persistence import StoreHealth
 
+from .hooks.report import HooksHealth
+
 
 class ServiceHealth(msgspec.Struct, frozen=True):
     """How a service is. `store`: the disk's side of it."""
@@ -17,6 +19,8 @@ class ServiceHealth(msgspec.Struct, frozen=True):
     store: StoreHealth
     at_us: int
     """When this was said, microseconds since the epoch; the ages are told of that moment."""
+    hooks: HooksHealth = HooksHealth()
+    """The mandatory hooks that are still to run."""
 
     @property
     def degraded_s(self) -> float | None:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from session_actor.persistence import Level, Recovery
+    from session_actor.supervisors.clock import Clock
 
     from .compaction.options import Summaries
+    from .hooks.hook import Hook, Phase
     from .models import ModelProfile
 
 
@@ -44,6 +46,10 @@ class SessionOptions:
     models: Mapping[str, ModelProfile] | None = None
     summaries: Summaries | None = None
     """None: as when nothing is said of them."""
+    hooks: Mapping[Phase, tuple[Hook, ...]] | None = None
+    """Those of each phase, in the order in which they begin; None: there are none."""
+    clock: Clock | None = None
+    """Time for backoffs, breakers and timeouts of the tree; None: the loop's."""
 
     def __post_init__(self) -> None:
         """Check what the types cannot say, and what callers without a type checker get wrong."""

@@ -1,0 +1,90 @@
+"""Sessions that are deleted when their mandatory hooks are through; what was asked for survives a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from session_actor.errors import NotDurable, SessionActorError
+from session_actor.service_errors import ServiceClosed, SessionNotFound
+
+from .records import DeletionDone
+
+if TYPE_CHECKING:
+    from session_actor.population import Population
+
+    from .book import Entry
+    from .ledger import Ledger
+    from .mandatory import Mandatory
+    from .tries import Tries
+
+_AGAIN_S: Final = 5.0
+"""How soon to try again when the disk refuses."""
+
+
+class Deletions:
+    """Those of one service, and who waits for them."""
+
+    def __init__(self, people: Population, tries: Tries, ledger: Ledger, mandatory: Mandatory) -> None:
+        """`mandatory`: what loads the sessions."""
+        self._people = people
+        self._tries = tries
+        self.ledger = ledger
+        self._mandatory = mandatory
+        self.waiters: dict[str, set[asyncio.Future[bool]]] = {}
+
+    async def wait(self, session: str) -> bool:
+        """Wait until the session is deleted; False: it is not, since nothing is due for it. Raises ServiceClosed."""
+        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        waiters = self.waiters.setdefault(session, set())
+        waiters.add(waiter)
+        try:
+            return await waiter
+        finally:
+            waiters.discard(waiter)
+            if not waiters and self.waiters.get(session) is waiters:
+                del self.waiters[session]
+
+    def start(self, entry: Entry) -> None:
+        """Delete the session now."""
+        if not self._tries.leaving:
+            self._tries.start(("delete", entry.session), partial(self._run, entry))
+
+    async def _run(self, entry: Entry) -> None:
+        try:
+            await self._delete(entry)
+        except ServiceClosed:
+            return
+        except SessionActorError:
+            self._tries.later(_AGAIN_S, partial(self.start, entry))
+
+    async def _delete(self, entry: Entry) -> None:
+        from session_actor.endings import delete_session
+
+        with suppress(SessionNotFound, NotDurable):  # gone, or going as soon as the disk takes it
+            if await self._mandatory.load(entry) is None:
+                return
+            await delete_session(self._people, self._people.cell(entry.session))
+        if self.ledger.book.entries.get(entry.session) is entry:
+            self.ledger.append(DeletionDone(entry.session))
+        self._answer(entry.session, deleted=True)
+
+    def void(self, session: str) -> None:
+        """Nothing is due for it: whoever wants it deleted must do that."""
+        self._answer(session, deleted=False)
+
+    def _answer(self, session: str, *, deleted: bool) -> None:
+        for waiter in self.waiters.pop(session, ()):
+            if not waiter.done():
+                waiter.set_result(deleted)
+
+    def close(self) -> None:
+        """Nobody waits any longer: what is left is done when the service is opened again."""
+        for waiters in self.waiters.values():
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_exception(ServiceClosed())
+                    waiter.exception()
+        self.waiters.clear()
