@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import PurePosixPath
 from shlex import quote
 from typing import TYPE_CHECKING, Final
@@ -27,6 +28,7 @@ def repair_command(root: str, *, salvage: str | None = None, sessions: Iterable[
     return " ".join([*parts, "--write"] if write else parts)
 
 
+@lru_cache(64)
 def root_of(path: str) -> str:
     """The directory of the store that a file of it is in; of what is no path: `DIR`."""
     if not path.startswith("/"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
@@ -45,6 +46,7 @@ def snapshot_path(session: str, slot: str) -> str:
     return f"{_stem(session)}-{slot}.ndjson"
 
 
+@lru_cache(256)
 def _stem(session: str) -> str:
     digest = blake2b(id_bytes(session), digest_size=16).hexdigest()
     prefix = _UNSAFE.sub("_", session[:_PREFIX_CHARACTERS].lower()).strip("_") or "session"

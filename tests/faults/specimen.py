@@ -81,16 +81,21 @@ def files_of(image: Image) -> Files:
 
 def image_of(files: Files) -> Image:
     image = Image()
+    folders = {"": image.top}
     for path, data in files.items():
-        folder = image.top
-        *above, name = path.strip("/").split("/")
-        for part in above:
-            inner = folder.names.setdefault(part, Folder())
-            assert isinstance(inner, Folder)
-            folder.durable[part] = inner
-            folder = inner
+        above, _, name = path.rpartition("/")
+        folder = folders.get(above) or _folder(folders, above)
         folder.names[name] = folder.durable[name] = Inode(data)
     return image
+
+
+def _folder(folders: dict[str, Folder], path: str) -> Folder:
+    """The folder at a path, made with those above it."""
+    if path not in folders:
+        above, _, name = path.rpartition("/")
+        folder = _folder(folders, above)
+        folder.names[name] = folder.durable[name] = folders[path] = Folder()
+    return folders[path]
 
 
 async def twenty_records(store: FileStore) -> list[tuple[str, str | None]]:

@@ -136,11 +136,13 @@ def damaged(made: Grown, rng: Random) -> tuple[Files, str, set[str]]:
     """One or two files are changed; returns the sessions concerned, too: of the log and the like, one or two of all."""
     files, names, concerned = dict(made.files), [], set[str]()
     for _ in range(rng.choice((1, 1, 1, 2))):
-        parts = sorted({folder_of(path) for path in files})
-        part = rng.choice((*parts, "log", "log", "journals", "snapshots"))
-        path = rng.choice(sorted(path for path in files if folder_of(path) == part) or sorted(files))
+        by_part: dict[str, list[str]] = {}
+        for path in sorted(files):
+            by_part.setdefault(folder_of(path), []).append(path)
+        part = rng.choice((*sorted(by_part), "log", "log", "journals", "snapshots"))
+        path = rng.choice(by_part.get(part) or sorted(files))
         kind = rng.choice(("edit", "edit", "edit", "edit", "lose", "swap", "double"))
-        other = rng.choice([other for other in sorted(files) if folder_of(other) == folder_of(path)])
+        other = rng.choice(by_part[folder_of(path)])
         data = files[path]
         if kind == "edit" and data:
             files[path], kind = edit(data, rng)

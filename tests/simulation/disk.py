@@ -67,7 +67,10 @@ class SimDisk:
         if self.dead:
             raise Dead(errno.EIO, "dead", path)
         self.calls += 1
-        self.counts[kind] = self.counts.get(kind, 0) + 1
+        counts = self.counts
+        counts[kind] = counts.get(kind, 0) + 1
+        if not self.faults:
+            return None
         for fault in self.faults:
             if fault.first <= self.calls <= fault.last and (fault.kinds is None or kind in fault.kinds):
                 if fault.partly and kind == "write":

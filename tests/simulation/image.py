@@ -184,18 +184,21 @@ class Image:
     def crash(self, rng: Random) -> Image:
         """Another disk: what a loss of power at this moment may leave of this one, which is not changed."""
         styles = rng.choices((("none",), ("all",), ("none", "all", "some", "some", "some")), (1, 1, 6))[0]
-        copies: dict[int, Inode] = {}
+        count, chance = len(styles), rng.random
+        copies: dict[Inode, Inode] = {}
 
         def copy(folder: Folder) -> Folder:
             twin = Folder()
-            for name, node in folder.survivors(rng, rng.choice(styles)).items():
+            names = twin.names
+            for name, node in folder.survivors(rng, styles[int(chance() * count)]).items():
                 if isinstance(node, Folder):
-                    twin.names[name] = copy(node)
-                else:
-                    if id(node) not in copies:
-                        copies[id(node)] = node.crashed(rng, rng.choice(styles))
-                    twin.names[name] = copies[id(node)]
-            twin.durable = dict(twin.names)
+                    names[name] = copy(node)
+                    continue
+                found = copies.get(node)
+                if found is None:
+                    found = copies[node] = node.crashed(rng, styles[int(chance() * count)])
+                names[name] = found
+            twin.durable = dict(names)
             return twin
 
         return Image(copy(self.top))
@@ -224,10 +227,11 @@ class Image:
         known = self._folders.get(path)
         if known is not None:
             return known
-        node: Inode | Folder | None = self.top
-        for name in path.split("/"):
-            if name:
-                node = node.names.get(name) if isinstance(node, Folder) else None
+        if path in {"", "/"}:
+            return self.top
+        above, _, name = path.rpartition("/")
+        folder = self.find(above)
+        node = folder.names.get(name) if isinstance(folder, Folder) else None
         if isinstance(node, Folder):
             self._folders[path] = node
         return node
@@ -252,15 +256,19 @@ class Image:
     def files(self, path: str = "") -> dict[str, Inode]:
         """All files below a folder, by path."""
         found: dict[str, Inode] = {}
-        for name, node in sorted(self.folder(path).names.items()):
-            if isinstance(node, Inode):
-                found[f"{path}/{name}"] = node
-            else:
-                found |= self.files(f"{path}/{name}")
+        _add_files(found, self.folder(path), path)
         return found
 
     def size_bytes(self) -> int:
         return sum(len(inode.data) for inode in self.files().values())
+
+
+def _add_files(found: dict[str, Inode], folder: Folder, path: str) -> None:
+    for name, node in sorted(folder.names.items()):
+        if isinstance(node, Inode):
+            found[f"{path}/{name}"] = node
+        else:
+            _add_files(found, node, f"{path}/{name}")
 
 
 def missing(path: str) -> FileNotFoundError:
