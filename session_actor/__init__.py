@@ -171,6 +171,15 @@ if TYPE_CHECKING:
     from .tokens.estimate import estimate_tokens as estimate_tokens
     from .tokens.exact import CounterUnavailable as CounterUnavailable
     from .tokens.exact import exact_counter as exact_counter
+    from .transfer.errors import SessionChanged as SessionChanged
+    from .transfer.errors import SessionDiverged as SessionDiverged
+    from .transfer.errors import TranscriptUnreadable as TranscriptUnreadable
+    from .transfer.errors import TransferError as TransferError
+    from .transfer.exporting import ExportReport as ExportReport
+    from .transfer.exporting import export_session as export_session
+    from .transfer.importing import ImportReport as ImportReport
+    from .transfer.importing import import_transcript as import_transcript
+    from .transfer.source import SessionReader as SessionReader
     from .validation.validate import validate_request as validate_request
     from .window.errors import ContextOverflow as ContextOverflow
     from .window.errors import NothingToSend as NothingToSend
@@ -235,6 +244,10 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".tokens.estimate": ("estimate_tokens",),
     ".tokens.exact": ("CounterUnavailable", "exact_counter"),
     ".requests.request": ("Note", "Request"),
+    ".transfer.errors": ("SessionChanged", "SessionDiverged", "TranscriptUnreadable", "TransferError"),
+    ".transfer.exporting": ("ExportReport", "export_session"),
+    ".transfer.importing": ("ImportReport", "import_transcript"),
+    ".transfer.source": ("SessionReader",),
     ".validation.validate": ("validate_request",),
     ".window.errors": ("ContextOverflow", "NothingToSend", "RequestForgotten"),
     ".persistence": ("FileStore", "Level", "MemoryStore", "RecoveryReport", "SessionInfo", "StoreHealth"),

@@ -40,7 +40,7 @@ from .spending import plus
 from .window.requests_made import note_answer, note_refusal, note_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     from .compaction.overlays import Compaction
     from .frames import Frame, Turn
@@ -248,29 +248,40 @@ def _ended(state: State, event: Ended, _at_us: int, _found: Found) -> None:
     state.ended = event.reason
 
 
-def _history_copied(state: State, event: HistoryCopied, _at_us: int, _found: Found) -> None:
+def _history_copied(state: State, event: HistoryCopied, at_us: int, _found: Found) -> None:
     next_id, seen = state.next_id, set[int]()
     for copied in event.frames:
         frame_id, parent = copied.frame.id, copied.frame.parent
         if frame_id < next_id:
             raise _Misfit(f"the id {frame_id} of a frame is not new")
-        if parent is not None and parent not in seen:
-            _existing(state, parent)
+        if parent is not None and parent not in seen and _existing(state, parent) is None:
+            _cold_parent(state.table, copied.frame)
         seen.add(frame_id)
         next_id = frame_id + 1
+    if event.sealed is not None:
+        _check_seal(state, event.sealed, seen, next_id)
     table = state.table
     for copied in event.frames:
-        below = None if copied.frame.parent is None else table.slot(copied.frame.parent)
+        parent = copied.frame.parent
+        below = None if parent is None else table.slot(parent) or _cold_parent(table, copied.frame)
         _add(state, table, frame_on(below, copied.frame, copied.at_us), copied.frame)
+    if event.sealed is not None:
+        _history_sealed(state, event.sealed, at_us, None)
+
+
+def _check_seal(state: State, event: HistorySealed, seen: Container[int], next_id: int) -> None:
+    """`seen`: the frames that come with it. `next_id`: the first id after them."""
+    branches = dict(event.branches)
+    for frame_id in (event.head, *branches.values(), *dict(event.checkpoints).values()):
+        if frame_id is not None and frame_id not in seen:
+            _existing(state, frame_id)
+    if event.next_id < next_id or (event.attached is not None and event.attached not in branches):
+        raise _Misfit("its numbers and names are not those of the copied frames")
 
 
 def _history_sealed(state: State, event: HistorySealed, _at_us: int, _found: Found) -> None:
+    _check_seal(state, event, (), state.next_id)
     branches, checkpoints = dict(event.branches), dict(event.checkpoints)
-    for frame_id in (event.head, *branches.values(), *checkpoints.values()):
-        if frame_id is not None:
-            _existing(state, frame_id)
-    if event.next_id < state.next_id or (event.attached is not None and event.attached not in branches):
-        raise _Misfit("its numbers and names are not those of the copied frames")
     state.table.pass_over(event.next_id)
     state.branches, state.checkpoints = branches, checkpoints
     state.head, state.attached, state.next_id = event.head, event.attached, event.next_id

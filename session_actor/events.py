@@ -187,6 +187,8 @@ class HistoryCopied(Event, frozen=True, gc=False, kw_only=False):
 
     kind: ClassVar[str] = "history_copied"
     frames: tuple[CopiedFrame, ...]
+    sealed: HistorySealed | None = None
+    """What completes it in the same record: where the names are from here on. None: a record of its own comes."""
 
 
 class HistorySealed(Event, frozen=True, gc=False, kw_only=False):

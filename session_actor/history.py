@@ -99,6 +99,27 @@ async def load_live(state: State) -> None:
         await table.load(range(first, last + 1))
 
 
+def seal_of(state: State) -> HistorySealed:
+    """Where the names of a session are, and how its frames are shown, as it is in this session."""
+    return HistorySealed(
+        tuple(state.branches.items()),
+        tuple(state.checkpoints.items()),
+        state.head,
+        state.attached,
+        state.next_id,
+        state.marks,
+        state.learned,
+        state.overlays,
+        state.generation,
+        tuple(state.pins.items()),
+    )
+
+
+def seal_to_go(state: State) -> HistorySealed:
+    """The same for another session that gets all frames."""
+    return _with_views(state, seal_of(state), state.table.has)
+
+
 def history_of(state: State) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
     """The events that give a new session the history of this one, each with its weight; ids and times stay.
 
@@ -152,7 +173,7 @@ def _records(
     chunk: list[CopiedFrame] = []
     chunk_weight = 0
     for frame in frames:
-        event = _pushed_again(table, frame)
+        event = pushed_again(table, frame)
         weight = weight_of(event)
         if chunk and (chunk_weight + weight > CHUNK_WEIGHT or len(chunk) == CHUNK_FRAMES):
             yield HistoryCopied(tuple(chunk)), chunk_weight
@@ -164,9 +185,9 @@ def _records(
     yield sealed, weigh(sealed)
 
 
-def _pushed_again(table: Table, frame: Frame) -> Pushed:
-    """The event that makes this frame in a state that has its parent."""
-    keyframe = is_keyframe(frame.id, frame.parent)
+def pushed_again(table: Table, frame: Frame, *, place: bool = True) -> Pushed:
+    """The event that makes this frame in a state that has its parent. `place`: as a record, which may be a keyframe."""
+    keyframe = place and is_keyframe(frame.id, frame.parent)
     parent = table.get(frame.parent) if keyframe and frame.parent is not None else None
     return Pushed(
         frame.id,

@@ -25,6 +25,8 @@ from .names import MAIN, free_name
 from .runs import contains, merged
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from .events import AnyEvent
     from .state import State
 
@@ -116,7 +118,7 @@ def _name(state: State, losses: Losses, tip: int) -> None:
     losses.left[name] = tip
 
 
-def _fitting(state: State, losses: Losses, event: AnyEvent) -> list[AnyEvent]:
+def _fitting(state: State, losses: Losses, event: AnyEvent) -> Iterable[AnyEvent]:
     """What to apply in place of a record that does not fit."""
     if isinstance(event, Pushed):
         return _kept_frame(state, losses, event)
@@ -185,14 +187,17 @@ def _kept_pruning(state: State, losses: Losses, event: Pruned) -> Pruned:
     return msgspec.structs.replace(event, dropped=tuple(dropped))
 
 
-def _kept_copies(state: State, losses: Losses, event: HistoryCopied) -> list[AnyEvent]:
+def _kept_copies(state: State, losses: Losses, event: HistoryCopied) -> Iterator[AnyEvent]:
+    """The frames first: what names are kept depends on them."""
     ids: set[int] = set()
     kept: list[CopiedFrame] = []
     for copied in event.frames:
         if copied.frame.id >= state.next_id and copied.frame.id not in ids:
             kept.append(CopiedFrame(copied.at_us, _rooted(state, losses, copied.frame, ids)))
             ids.add(copied.frame.id)
-    return [msgspec.structs.replace(event, frames=tuple(kept))]
+    yield msgspec.structs.replace(event, frames=tuple(kept), sealed=None)
+    if event.sealed is not None:
+        yield _kept_seal(state, event.sealed)
 
 
 def _kept_seal(state: State, event: HistorySealed) -> HistorySealed:

@@ -168,6 +168,15 @@ GOLDEN = [
         HistorySealed((("main", None), ("idea", 1)), (("here", 1),), 1, None, 5),
         '{"branches":[["main",null],["idea",1]],"checkpoints":[["here",1]],"head":1,"attached":null,"next_id":5}',
     ),
+    (
+        HistoryCopied(
+            (CopiedFrame(9, Pushed(3, 1, "hi")),), HistorySealed((("main", 3),), (("here", 1),), 3, "main", 4)
+        ),
+        (
+            '{"frames":[{"at_us":9,"frame":{"id":3,"parent":1,"user_input":"hi"}}],"sealed":{"branches":[["main",3]],'
+            '"checkpoints":[["here",1]],"head":3,"attached":"main","next_id":4}}'
+        ),
+    ),
     (Pruned(((2, 5), (9, 9))), '{"dropped":[[2,5],[9,9]]}'),
     (Ended("done"), '{"reason":"done"}'),
     (Gap(3, "damaged"), '{"first":3,"why":"damaged"}'),

@@ -1,0 +1,117 @@
+"""Content of Anthropic's Messages API as turns: what a user, a tool or the model said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from session_actor import content
+from session_actor.blocks import Document, Image, Native, Text, ToolResult
+from session_actor.content import checked
+from session_actor.frames import Tool, Turn
+from session_actor.replies import turn_of
+
+from .fields import UnknownName, base64_of, fields, listed, text, word
+
+if TYPE_CHECKING:
+    from session_actor.blocks import Block, ResultBlock
+
+_SYNTHETIC = "<synthetic>"
+"""The model of what the agent itself wrote in the model's place."""
+
+
+def message_turns(message: dict[str, Any]) -> tuple[Turn, ...]:
+    """The turns of one message."""
+    role = message["role"]
+    if role == "user":
+        return user_turns(message["content"])
+    if role == "assistant":
+        return (assistant_turn(message),)
+    if role == "system":
+        return (Turn("system", tuple(_shown(part) for part in _parts(message["content"]))),)
+    raise UnknownName("an unknown role")
+
+
+def user_turns(said: object) -> tuple[Turn, ...]:
+    """The results in a user's message as a tool turn, the rest as the user's own."""
+    results: list[Block] = []
+    rest: list[Block] = []
+    for part in _parts(said):
+        if part["type"] == "tool_result":
+            results.append(_result(part))
+        elif part["type"] != "text" or part.get("text") != "":
+            rest.append(_shown(part))
+    made = ((Turn("tool", tuple(results)),) if results else ()) + ((Turn("user", tuple(rest)),) if rest else ())
+    return made or (Turn("user"),)
+
+
+def assistant_turn(message: dict[str, Any]) -> Turn:
+    """The turn of the model: as a reply is read; one that does not say why it stopped was whole."""
+    said = [{"type": "text", "text": message["content"]}] if isinstance(message["content"], str) else message["content"]
+    asks = any(part.get("type") == "tool_use" for part in listed(said))
+    model = word(message.get("model"))
+    reply = {
+        "type": "message",
+        "role": "assistant",
+        "content": said,
+        "model": None if model == _SYNTHETIC else model,
+        "usage": message.get("usage") if model != _SYNTHETIC else None,
+        "stop_reason": word(message.get("stop_reason")) or ("tool_use" if asks else None),
+    }
+    return turn_of(reply, "anthropic")
+
+
+def _parts(said: object) -> list[dict[str, Any]]:
+    if isinstance(said, str):
+        return [{"type": "text", "text": said}] if said else []
+    return [fields(part) for part in listed(said)]
+
+
+def _result(part: dict[str, Any]) -> ToolResult:
+    blocks: list[ResultBlock] = [_shown(shown) for shown in _parts(part.get("content") or [])]
+    return ToolResult(text(part["tool_use_id"]), tuple(blocks), is_error=part.get("is_error") is True)
+
+
+def _shown(part: dict[str, Any]) -> Text | Image | Document | Native:
+    """One block of what a person or a tool can show; of a kind that is not known, verbatim."""
+    kind = text(part["type"])
+    if kind == "text" and not part.get("citations"):
+        return Text(text(part["text"]))
+    source = part.get("source")
+    if kind in {"image", "document"} and isinstance(source, dict):
+        made = _media(kind, fields(source), word(part.get("title")))  # pyright: ignore[reportUnknownArgumentType]
+        if made is not None:
+            return made
+    return Native("anthropic", None, checked(content.free, part, "block"))
+
+
+def _media(kind: str, source: dict[str, Any], title: str | None) -> Image | Document | None:
+    """An image or a document; None: its source is of a kind that is not known."""
+    given: dict[str, Any]
+    if source.get("type") == "base64":
+        given = {"data": base64_of(source["data"]), "media_type": text(source["media_type"])}
+    elif source.get("type") == "url":
+        given = {"url": text(source["url"])}
+    elif source.get("type") == "file":
+        given = {"file_id": text(source["file_id"]), "dialect": "anthropic"}
+    elif source.get("type") == "text" and kind == "document":
+        data = text(source["data"]).encode("utf-8", "surrogatepass")
+        given = {"data": data, "media_type": word(source.get("media_type")) or "text/plain"}
+    else:
+        return None
+    return Image(**given) if kind == "image" else Document(name=title, **given)
+
+
+def system_text(system: object) -> str:
+    """A system prompt: a text, or blocks of text."""
+    return system if isinstance(system, str) else "\n\n".join(text(part["text"]) for part in _parts(system))
+
+
+def tools_of(given: object) -> tuple[tuple[Tool, ...], tuple[Native, ...]]:
+    """The tools of a request."""
+    tools: list[Tool | Native] = []
+    for part in map(fields, listed(given)):
+        if "input_schema" in part:
+            tools.append(Tool(text(part["name"]), word(part.get("description")) or "", part["input_schema"]))
+        else:
+            tools.append(Native("anthropic", None, part))
+    return checked(content.tools, tools, "tools")

@@ -1,0 +1,124 @@
+"""Our own export: JSON Lines from which a session is made again as it was.
+
+The first line says what it is, the last one is complete only when all others are there:
+
+    {"form":"session-actor","version":1,"session":…,"created_at_us":…,"metadata":…,"source":…,"seq":…}
+    {"at_us":…,"frame":{…}}        a frame, as its record has it; every frame that is there, by id, parents first
+    {"sealed":{…},"frames":…,"ended":…}       branches, checkpoints, head, pins, compactions … ; how many frames
+
+Values are written as in records: a text with lone surrogates is {"$esc":…}. A field that a reader does not know is
+passed over; a higher version is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+
+from session_actor import content
+from session_actor.blocks import NULL, Free, ToolResult
+from session_actor.content import checked
+from session_actor.events import CopiedFrame, HistorySealed, Source
+from session_actor.history import pushed_again
+from session_actor.persistence import values
+from session_actor.persistence.errors import ValueUnreadable
+from session_actor.persistence.frame_index import MAX_FRAME
+from session_actor.times import FIRST_US, LAST_US
+
+from .fields import UnknownName
+from .taking import bare
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from session_actor.events import Pushed
+
+    from .source import History
+
+FORM: Final = "session-actor"
+VERSION: Final = 1
+
+
+class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The first line."""
+
+    form: str
+    version: int
+    session: str
+    created_at_us: int | None = None
+    """When the session was made, microseconds since the epoch; None: not known."""
+    metadata: Free = NULL
+    source: Source | None = None
+    """What its history was copied from; None: nothing."""
+    seq: int = 0
+    """How many records it had."""
+
+
+class Tail(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The last line."""
+
+    sealed: HistorySealed
+    frames: int = 0
+    """How many lines with frames there are."""
+    ended: str | None = None
+    """Why the session ended; None: it lives."""
+
+
+class _Keys(msgspec.Struct, frozen=True, gc=False):
+    """Enough of a line to tell which it is."""
+
+    form: str | None = None
+    frame: msgspec.Raw | None = None
+    sealed: msgspec.Raw | None = None
+
+
+AnyLine: TypeAlias = "Head | CopiedFrame | Tail"
+"""What a line is."""
+
+
+async def lines_of_export(history: History) -> AsyncIterator[bytes]:
+    """The lines of an export, each with its end. Raises what reading frames raises."""
+    head = Head(FORM, VERSION, history.session, history.created_at_us, history.metadata, history.source, history.seq)
+    yield _line(head)
+    frames = 0
+    async for frame in history.frames():
+        yield _line(CopiedFrame(frame.at_us, bare(pushed_again(history.table, frame, place=False))))
+        frames += 1
+    yield _line(Tail(history.sealed, frames, history.ended))
+
+
+def _line(value: msgspec.Struct) -> bytes:
+    return values.encode_record_data(value) + b"\n"
+
+
+def read_line(data: bytes) -> AnyLine:
+    """What a line is, checked. Raises what `fields.UNREADABLE` names."""
+    try:
+        keys = values.decode_typed(data, _Keys)
+        if keys.frame is not None:
+            return _checked_frame(values.decode_typed(data, CopiedFrame))
+        if keys.sealed is not None:
+            return values.decode_typed(data, Tail)
+        if keys.form == FORM:
+            return values.decode_typed(data, Head)
+    except ValueUnreadable:
+        raise UnknownName("not a line of this form") from None
+    raise UnknownName("an unknown kind of line")
+
+
+def _checked_frame(copied: CopiedFrame) -> CopiedFrame:
+    event = bare(copied.frame)
+    if not 0 < event.id <= MAX_FRAME or not (event.parent is None or 0 < event.parent < event.id):
+        raise UnknownName("a frame whose id or parent cannot be")
+    if not FIRST_US <= copied.at_us <= LAST_US:
+        raise UnknownName("a time that no record can have")
+    if event.turns is not None:
+        event = msgspec.structs.replace(event, turns=checked(content.turns, event.turns, "turns"))
+        if not all(_is_bound(event, block) for turn in event.turns or () for block in turn.blocks):
+            raise UnknownName("a result that names no call")
+    return CopiedFrame(copied.at_us, event)
+
+
+def _is_bound(event: Pushed, block: object) -> bool:
+    return not isinstance(block, ToolResult) or (block.ref is not None and 0 < block.ref.frame <= event.id)

@@ -1,0 +1,112 @@
+"""Transcripts of the Pi coding agent: lines in a row (version 1), or a tree of entries with `id` and `parentId`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from session_actor.frames import Turn
+
+from .fields import UNREADABLE, UnknownName, fields, parsed, reason_of, text, time_of, word
+from .lines import too_long
+from .pi_turns import pi_blocks, pi_turn, summary_turn
+from .pieces import BEFORE, Begun, Configured, Labelled, Passed, Said, Summed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from .lines import Line
+    from .pieces import AnyPiece, Unread
+
+
+async def read_pi(lines: AsyncIterator[Line], unread: Unread) -> AsyncIterator[AnyPiece]:
+    """The pieces of a transcript. A file without its header begins a conversation, too."""
+    begun = False
+    async for offset, _, data in lines:
+        if data is None:
+            unread.add(offset, too_long())
+            continue
+        if not data.strip():
+            continue
+        try:
+            line = fields(parsed(data))
+            if not begun:
+                begun = True
+                yield Begun(word(line.get("id")) if line.get("type") == "session" else None)
+            piece = _piece(line, offset)
+        except UNREADABLE as error:
+            unread.add(offset, reason_of(error))
+            continue
+        if isinstance(piece, Passed):
+            unread.passed += 1
+        yield piece
+
+
+def _piece(line: dict[str, Any], offset: int) -> AnyPiece:
+    reader = _READERS.get(line["type"])
+    if reader is None:
+        raise UnknownName("an unknown type of line")
+    return reader(line, _place(line, offset))
+
+
+def _message(line: dict[str, Any], place: dict[str, Any]) -> AnyPiece:
+    turn = pi_turn(fields(line["message"]))
+    return Passed(**place) if turn is None else Said(turns=(turn,), **place)
+
+
+def _model(line: dict[str, Any], place: dict[str, Any]) -> AnyPiece:
+    model = word(line.get("modelId"))
+    return Passed(**place) if model is None else Configured(model=model, **place)
+
+
+def _branch_summary(line: dict[str, Any], place: dict[str, Any]) -> AnyPiece:
+    return Said(turns=(summary_turn(line["summary"]),), **place)
+
+
+def _custom_message(line: dict[str, Any], place: dict[str, Any]) -> AnyPiece:
+    return Said(turns=(Turn("user", pi_blocks(line["content"])),), **place)
+
+
+def _label(line: dict[str, Any], _place: dict[str, Any]) -> AnyPiece:
+    return Labelled(text(line["targetId"]), word(line.get("label")))
+
+
+def _setting(_line: dict[str, Any], place: dict[str, Any]) -> AnyPiece:
+    return Passed(**place)
+
+
+def _place(line: dict[str, Any], offset: int) -> dict[str, Any]:
+    """Where an entry stands: what has no id follows the line before it."""
+    key = word(line.get("id")) if line["type"] != "session" else None
+    parent: str | None = BEFORE
+    if key is not None and "parentId" in line:
+        parent = None if line["parentId"] is None else text(line["parentId"])
+    at_us = time_of(line.get("timestamp"))
+    if line["type"] == "session" or (key is not None and parent is None and line["type"] != "message"):
+        parent = BEFORE  # settings before the first message stand below it
+    return {"offset": offset, "keys": () if key is None else (key,), "parent": parent, "at_us": at_us}
+
+
+def _compaction(line: dict[str, Any], place: dict[str, Any]) -> Summed:
+    tokens = line.get("tokensBefore")
+    return Summed(
+        summary=text(line["summary"]),
+        first_kept=word(line.get("firstKeptEntryId")),
+        tokens_before=tokens if type(tokens) is int and tokens > 0 else 0,
+        **place,
+    )
+
+
+_READERS: Final[dict[str, Callable[[dict[str, Any], dict[str, Any]], AnyPiece]]] = {
+    "session": _model,
+    "message": _message,
+    "model_change": _model,
+    "compaction": _compaction,
+    "branch_summary": _branch_summary,
+    "custom_message": _custom_message,
+    "label": _label,
+    "thinking_level_change": _setting,
+    "custom": _setting,
+    "session_info": _setting,
+    "context_transform": _setting,
+    "ephemeral": _setting,
+}

@@ -1,0 +1,196 @@
+"""From pieces of a transcript to frames: a tree of frames grows from pieces in the order of their file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from session_actor.blocks import ToolResult
+from session_actor.events import CopiedFrame, Pushed
+from session_actor.frames import Instructions
+from session_actor.times import now_us
+from session_actor.weight import weight_of
+
+from .calls_planted import CallsPlanted
+from .identity import ROOT, Marks, content_of_event
+from .pi_turns import summary_turn
+from .pieces import BEFORE, Configured, Labelled, Passed, Said, Summed
+
+if TYPE_CHECKING:
+    from session_actor.blocks import Block
+    from session_actor.frames import Turn
+
+    from .pieces import Piece
+
+
+class Summary(msgspec.Struct, frozen=True, gc=False):
+    """A compaction that the transcript tells of."""
+
+    covered: int
+    """The newest frame that it stands for."""
+    text: str
+    tokens_before: int
+    below: int
+    """Frames with a lower id were there."""
+
+
+class Planter:
+    """Grows the frames of one conversation. It knows of each what its place in the tree is, and not what it says."""
+
+    def __init__(self, known: Marks, next_id: int) -> None:
+        """`known`: the frames that the session has. `next_id`: the first id that is free."""
+        self._known = known
+        self._seen = Marks()
+        self._marks: dict[int, bytes] = {}
+        self._configured: dict[int, Instructions] = {}
+        """The instructions in force, at frames that have any."""
+        self._places: dict[str, int | None] = {}
+        self._lasts: dict[str, int | None] = {}
+        """The last frame of each lane."""
+        self._labels: dict[str, str | None] = {}
+        self.parents: dict[int, int | None] = {}
+        self._calls = CallsPlanted(self.parents)
+        self.next_id = next_id
+        self.first_new = next_id
+        self.ready: list[CopiedFrame] = []
+        """New frames that were not yet taken; whoever takes them empties it."""
+        self.ready_weight = 0
+        self.added = self.skipped = 0
+        self.summaries: list[Summary] = []
+        self._forks: set[int] = set()
+        self.tips: dict[int, str] = {}
+        """Frames on which nothing stands, with their lanes."""
+        self.grown: list[tuple[int | None, tuple[Block, ...]]] = []
+        """New assistant turns on old frames: parent, and what they say."""
+
+    @property
+    def main_tip(self) -> int | None:
+        """Where the conversation ended; of a file that has side chains only, the last of them."""
+        tip = self._lasts.get("")
+        return next(reversed(self.parents), None) if tip is None else tip
+
+    def labels(self) -> list[tuple[str, int]]:
+        """The names that were given to frames."""
+        found = ((name, self._places.get(key)) for key, name in self._labels.items() if name)
+        return [(name, frame) for name, frame in found if frame is not None]
+
+    def plant(self, piece: Said | Configured | Passed | Summed | Labelled) -> None:
+        """Add a piece, unless the session has it."""
+        if isinstance(piece, Labelled):
+            self._labels[piece.target] = piece.name
+            return
+        spot = self._spot(piece)
+        if isinstance(piece, Said):
+            if piece.keys and piece.keys[0] in self._places and self._is_there(piece, piece.keys[0]):
+                self.skipped += 1
+                return
+            spot = self._grow(piece, spot, piece.turns, None)
+        elif isinstance(piece, Configured):
+            instructions = self._instructions(piece, spot)
+            if instructions is not None:
+                spot = self._grow(piece, spot, (), instructions)
+        elif isinstance(piece, Summed):
+            spot = self._sum_up(piece, spot)
+        for key in piece.keys:
+            self._places[key] = spot
+        self._lasts[piece.lane] = spot
+
+    def _is_there(self, piece: Said, key: str) -> bool:
+        """Whether a line came before under the same key: some writers copy what they go on from."""
+        frame_id = self._places[key]
+        if frame_id is None:
+            return False
+        parent = self.parents[frame_id]
+        content = content_of_event(Pushed(0, None, turns=self._calls.bind(piece.turns, parent, frame_id)))
+        return Marks().next(self._mark(parent), content) == self._marks[frame_id]
+
+    def _spot(self, piece: Piece) -> int | None:
+        """The frame that a piece stands on."""
+        last = self._lasts.get(piece.lane)
+        if piece.parent is None:
+            return None
+        if piece.parent == BEFORE or piece.parent not in self._places:
+            return last
+        spot = self._places[piece.parent]
+        if isinstance(piece, Said) and last != spot and self._waits(piece.turns, last) and self.is_below(spot, last):
+            return last
+        return spot
+
+    def _waits(self, turns: tuple[Turn, ...], head: int | None) -> bool:
+        """Whether these are results of calls that have none yet: parallel ones stand one on the other."""
+        wanted = [block.call_id for turn in turns for block in turn.blocks if isinstance(block, ToolResult)]
+        return bool(wanted) and all(self._calls.find(head, call_id) is not None for call_id in wanted)
+
+    def forks_at(self, frame: int) -> bool:
+        """Whether more than one frame stands on a frame."""
+        return frame in self._forks
+
+    def is_below(self, frame: int | None, head: int | None) -> bool:
+        """Whether a frame is on the path of another."""
+        while head is not None and (frame is None or head > frame):
+            head = self.parents[head]
+        return head == frame
+
+    def _mark(self, frame: int | None) -> bytes:
+        return ROOT if frame is None else self._marks[frame]
+
+    def _grow(
+        self, piece: Piece, parent: int | None, turns: tuple[Turn, ...], instructions: Instructions | None
+    ) -> int:
+        """Plant a frame; the one that the session has already, if it has."""
+        event = Pushed(self.next_id, parent, turns=turns, instructions=instructions)
+        if instructions is None:
+            event = msgspec.structs.replace(event, turns=self._calls.bind(turns, parent, self.next_id))
+        content = content_of_event(event)
+        mark = self._seen.next(self._mark(parent), content)
+        there = self._known.find(mark)
+        frame_id = self.next_id if there is None else there
+        if there is None:
+            self._add(event, piece.at_us)
+        else:
+            self.skipped += 1
+            event = msgspec.structs.replace(event, turns=self._calls.bind(turns, parent, there))
+        self._marks[frame_id] = self._seen.add(self._mark(parent), content, frame_id)
+        self._note(frame_id, parent, event, piece.lane)
+        return frame_id
+
+    def _add(self, event: Pushed, at_us: int | None) -> None:
+        self.ready.append(CopiedFrame(now_us() if at_us is None else at_us, event))
+        self.ready_weight += weight_of(event)
+        self.next_id += 1
+        self.added += 1
+        if event.parent is None or event.parent < self.first_new:
+            self.grown += [(event.parent, turn.blocks) for turn in event.turns or () if turn.role == "assistant"]
+
+    def _note(self, frame_id: int, parent: int | None, event: Pushed, lane: str) -> None:
+        self.parents[frame_id] = parent
+        self._calls.note(frame_id, parent, event.turns or ())
+        instructions = event.instructions or (None if parent is None else self._configured.get(parent))
+        if instructions is not None:
+            self._configured[frame_id] = instructions
+        if parent is not None and self.tips.pop(parent, None) is None:
+            self._forks.add(parent)
+        self.tips[frame_id] = lane
+
+    def _instructions(self, piece: Configured, spot: int | None) -> Instructions | None:
+        """What is in force from a piece on; None: nothing changed."""
+        old = (None if spot is None else self._configured.get(spot)) or Instructions()
+        new = Instructions(
+            old.system if piece.system is None else piece.system,
+            old.tools if piece.tools is None else piece.tools,
+            old.model if piece.model is None else piece.model,
+            old.native_tools if piece.native_tools is None else piece.native_tools,
+        )
+        return None if new == old else new
+
+    def _sum_up(self, piece: Summed, spot: int | None) -> int | None:
+        """A compaction of what is below; nothing is planted for it, and what is covered stays."""
+        kept = None if piece.first_kept is None else self._places.get(piece.first_kept)
+        covered = spot if kept is None or not self.is_below(kept, spot) else self.parents[kept]
+        while covered is not None and self._calls.waiting_at(covered):
+            covered = self.parents[covered]
+        if covered is None:
+            return self._grow(piece, spot, (summary_turn(piece.summary),), None)
+        self.summaries.append(Summary(covered, piece.summary, piece.tokens_before, self.next_id))
+        return spot

@@ -1,0 +1,75 @@
+"""What an export reads from: a running service, or anything else that knows the state of a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from session_actor.history import seal_to_go
+from session_actor.service import SessionService
+
+from .frames_in import frames_in
+from .taking import Look
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from session_actor.events import HistorySealed, Source
+    from session_actor.frames import Frame
+    from session_actor.handle import Session
+    from session_actor.state import State
+    from session_actor.table import Table
+
+
+class SessionReader(Protocol):
+    """What gives the state of a session: `export_session` takes it in place of a service.
+
+    A reader of a store that somebody else holds, or of a copy, has this one method.
+    """
+
+    async def state_of(self, session_id: str) -> State:
+        """The state of a session; frames of its table may be cold. It is read at once, and never changed.
+
+        Raises what tells that there is no such session, or that it cannot be read.
+        """
+        ...
+
+
+class History(NamedTuple):
+    """A session as it was at one moment, whatever is pushed to it since."""
+
+    session: str
+    created_at_us: int | None
+    metadata: object
+    source: Source | None
+    ended: str | None
+    seq: int
+    sealed: HistorySealed
+    table: Table
+
+    def frames(self) -> AsyncIterator[Frame]:
+        """All of them by id; raises what `frames_in` raises."""
+        return frames_in(self.table, self.sealed.next_id)
+
+
+async def state_in(session: Session) -> State:
+    """The state of a live session, between two of its changes; it goes on changing."""
+    state: State = await session.send(Look(), None)
+    return state
+
+
+async def history_in(reader: SessionService | SessionReader, session_id: str) -> History:
+    """What is to be exported."""
+    if isinstance(reader, SessionService):
+        state = await state_in(await reader.session(session_id, timeout_s=None))
+    else:
+        state = await reader.state_of(session_id)
+    return History(
+        state.session or session_id,
+        state.created_at_us,
+        state.raw_metadata,
+        state.source,
+        state.ended,
+        state.seq,
+        seal_to_go(state),
+        state.table,
+    )
