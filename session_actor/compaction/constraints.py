@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from .rule_kinds import lays_down, places_in
 from .secrets import redacted
 from .texts import apostrophes, key, sentences
 
@@ -71,7 +72,7 @@ def rules_in(text: str, markers: Markers = ENGLISH) -> Iterator[str]:
     pattern = _pattern(markers)
     for sentence in sentences(text):
         plain = _UNSURE.sub("", apostrophes(sentence))
-        if pattern.search(plain) is None or _is_question(plain):
+        if (pattern.search(plain) is None and not lays_down(plain)) or _is_question(plain):
             continue
         if len(sentence) <= _LONGEST:
             yield redacted(sentence)
@@ -88,10 +89,11 @@ def _pieces(sentence: str, pattern: re.Pattern[str]) -> Iterator[str]:
     """The clauses of an endless sentence that hold a marker; of endless clauses what stands around it."""
     for clause in _CLAUSE.split(sentence):
         done = 0
-        for found in pattern.finditer(apostrophes(clause)):
-            if found.start() < done:
+        plain = apostrophes(clause)
+        for place in sorted({*(found.start() for found in pattern.finditer(plain)), *places_in(plain)}):
+            if place < done:
                 continue
-            start = max(done, found.start() - _LONGEST // 3) if len(clause) > _LONGEST else 0
+            start = max(done, place - _LONGEST // 3) if len(clause) > _LONGEST else 0
             done = min(len(clause), start + _LONGEST) if len(clause) > _LONGEST else len(clause)
             yield _whole_words(clause, start, done)
 

@@ -16,6 +16,7 @@ _MARK: Final = re.compile(r"(?:[-*+•]|[0-9]{1,3}[.)]|>+|#{1,6})[ \t]+")
 _PLAIN: Final = re.compile(r"[\w ,.'’!?:;\"-]+")  # noqa: RUF001 - as it is typed
 _END: Final = re.compile(r"(?<![.!?…])[.!?…]++[\"'’”)\]*_]*+(?=\s|\Z)|[。！？]++")  # noqa: RUF001 - ends of sentences
 _SHORT: Final = frozenset({"e.g", "i.e", "etc", "vs", "cf", "mr", "mrs", "ms", "dr", "st", "approx", "resp"})
+_BEFORE_NUMBERS: Final = frozenset({"no", "max", "min"})
 _WRAPPED_CHARACTERS: Final = 40
 _MARKS: Final = re.compile(r"[^\w\s\x00-\x7f]{64}")
 """A stretch that may be of marks on one letter; it holds neither letters nor white space."""
@@ -121,4 +122,4 @@ def _ends(paragraph: str, end: re.Match[str]) -> bool:
         return False
     before = paragraph[max(0, end.start() - _LAST_WORD) : end.start()]
     word = before.rpartition(" ")[2].lstrip("(\"'").casefold()
-    return not after or (word not in _SHORT and not (word == "no" and after[0].isdigit()))
+    return not after or (word not in _SHORT and not (word in _BEFORE_NUMBERS and after[0].isdigit()))

@@ -103,9 +103,6 @@ def _plain(sentence: str) -> str:
     return folded(apostrophes(sentence).lower().translate(_MARKS))
 
 
-_MARKS: Final = str.maketrans(dict.fromkeys('*_`~"#()[]', " "))
-
-
 def _voids(sentence: str) -> bool:
     plain = _plain(sentence)
     return any(

@@ -9,6 +9,8 @@ from session_actor.compaction.constraints import ENGLISH, markers_with, rules_in
 from session_actor.compaction.frame_facts import facts_of
 from session_actor.frames import Frame, Turn
 
+from .ordinary import LAID_DOWN, ORDINARY
+
 
 def frame_of(*turns, **more):
     return Frame(1, None, 1, 0, given_turns=turns, **more)
@@ -61,6 +63,17 @@ def test_a_sentence_that_lays_something_down_is_a_rule(rule):
 )
 def test_other_sentences_are_none(text):
     assert list(rules_in(text)) == []
+
+
+@pytest.mark.parametrize("rule", LAID_DOWN)
+def test_a_rule_in_other_words_is_one(rule):
+    assert list(rules_in(rule)) == [rule]
+    assert list(rules_in(f"Hello there.\n- {rule}\nThank you.")) == [rule]
+
+
+def test_hardly_an_ordinary_sentence_is_taken_for_a_rule():
+    assert len(set(ORDINARY)) > 200
+    assert [text for text in ORDINARY if list(rules_in(text))] == ["The types don't match."]
 
 
 def test_only_the_sentence_with_the_rule_is_kept_word_for_word():
