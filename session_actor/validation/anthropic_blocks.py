@@ -1,8 +1,10 @@
 """The blocks of Anthropic's messages, each by itself.
 
 Sources: API reference "Create a Message" (content blocks, media types, image and document sources); docs "Handle tool
-calls" (a result holds text, images, documents, search results), "Prompt caching" (no breakpoint on thinking; an hour
-before five minutes), "Thinking" (signatures are sent back as they came).
+calls" (a result holds text, images, documents, search results), "Thinking" (signatures are sent back as they came); and
+what the API answers: "server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'"
+(github.com/ding113/claude-code-hub/issues/470), "all content must be type 'text' if 'is_error' is true"
+(github.com/vellum-ai/vellum-assistant/pull/18387).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from .problems import as_mapping, named
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from .anthropic_whole import Whole
     from .problems import Problems
 
 SERVER_CALLS: Final = frozenset({"server_tool_use", "mcp_tool_use"})
@@ -34,52 +37,16 @@ IN_ASSISTANT: Final = (
 )
 IN_RESULT: Final = frozenset({"text", "image", "document", "search_result", "tool_reference", "browser_state"})
 CALL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+SERVER_ID: Final = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
 _CALL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_MOST_BREAKPOINTS: Final = 4
 _LONGEST_IMAGE: Final = 5 << 20
 """In base64: "image exceeds 5 MB maximum"."""
 _PDF: Final = frozenset({"application/pdf"})
 _PLAIN: Final = frozenset({"text/plain"})
 
 
-class Cache:
-    """The breakpoints of a request, in the order tools, system, messages."""
-
-    def __init__(self, problems: Problems) -> None:
-        """None yet."""
-        self._problems = problems
-        self._count = 0
-        self._short = False
-
-    def breakpoint(self, path: str, holder: Mapping[str, Any], *, allowed: bool = True) -> None:
-        """Count the breakpoint of a block, if it has one."""
-        value = holder.get("cache_control")
-        if value is None:
-            return
-        place = f"{path}.cache_control"
-        self._count += 1
-        if not allowed:
-            self._problems.add(place, "cache", "must not stand on a thinking block")
-        control = self._problems.mapping(place, value)
-        if control is None:
-            return
-        life = control.get("ttl", "5m")
-        if control.get("type") != "ephemeral" or life not in ("5m", "1h"):
-            self._problems.add(place, "cache", "must be of type 'ephemeral', with a ttl of '5m' or '1h' or none")
-        elif life == "1h" and self._short and path != "request":
-            self._problems.add(place, "cache", "must not come after one of five minutes: the longer ones come first")
-        self._short = self._short or life == "5m"
-
-    def close(self) -> None:
-        """Say it when there are too many."""
-        if self._count > _MOST_BREAKPOINTS:
-            self._problems.add(
-                "request", "cache", f"has {self._count} cache breakpoints; at most {_MOST_BREAKPOINTS} are allowed"
-            )
-
-
 def content(
-    problems: Problems, cache: Cache, path: str, value: object, allowed: Collection[str]
+    problems: Problems, whole: Whole, path: str, value: object, allowed: Collection[str]
 ) -> list[tuple[str, str, Mapping[str, Any]]]:
     """Check a content, a text or a list of blocks of the `allowed` types; return (path, type, block) of each."""
     if isinstance(value, str):
@@ -96,12 +63,13 @@ def content(
             problems.add(where, "unknown", f"is of type {named(kind)}, which cannot stand here")
         else:
             found.append((where, kind, block))
-            _block(problems, cache, where, kind, block)
+            _block(problems, whole, where, kind, block)
     return found
 
 
-def _block(problems: Problems, cache: Cache, path: str, kind: str, block: Mapping[str, Any]) -> None:
-    cache.breakpoint(path, block, allowed=kind not in THINKING)
+def _block(problems: Problems, whole: Whole, path: str, kind: str, block: Mapping[str, Any]) -> None:
+    whole.cache.breakpoint(path, block, allowed=kind not in THINKING)
+    whole.block(path, kind, block)
     known = _KEYS.get(kind)
     if known is not None:
         for key in block:
@@ -109,18 +77,17 @@ def _block(problems: Problems, cache: Cache, path: str, kind: str, block: Mappin
                 problems.add(path, "unknown", f"has the key {named(key)}, which a {kind} block does not have")
     look = _CHECKS.get(kind)
     if look is not None:
-        look(problems, cache, path, block)
-    elif kind in SERVER_CALLS:
-        _call_id(problems, path, block, "id")
-    elif kind in SERVER_RESULTS:
-        _call_id(problems, path, block, "tool_use_id")
+        look(problems, whole, path, block)
+    elif kind in SERVER_CALLS | SERVER_RESULTS:
+        form = CALL_ID if kind.startswith("mcp_") else SERVER_ID
+        _call_id(problems, path, block, "id" if kind in SERVER_CALLS else "tool_use_id", form)
 
 
-def _text(problems: Problems, _cache: Cache, path: str, block: Mapping[str, Any]) -> None:
+def _text(problems: Problems, _whole: Whole, path: str, block: Mapping[str, Any]) -> None:
     problems.required_text(path, block, "text", blank=False)
 
 
-def _thinking(problems: Problems, _cache: Cache, path: str, block: Mapping[str, Any]) -> None:
+def _thinking(problems: Problems, _whole: Whole, path: str, block: Mapping[str, Any]) -> None:
     """Its text may be empty: what was thought is then in the signature alone."""
     text = block.get("thinking")
     if not isinstance(text, str):
@@ -130,35 +97,41 @@ def _thinking(problems: Problems, _cache: Cache, path: str, block: Mapping[str, 
         problems.add(f"{path}.signature", "signature", "must be the one that the thinking came with")
 
 
-def _redacted(problems: Problems, _cache: Cache, path: str, block: Mapping[str, Any]) -> None:
+def _redacted(problems: Problems, _whole: Whole, path: str, block: Mapping[str, Any]) -> None:
     problems.required_text(path, block, "data")
 
 
-def _tool_use(problems: Problems, _cache: Cache, path: str, block: Mapping[str, Any]) -> None:
+def _tool_use(problems: Problems, _whole: Whole, path: str, block: Mapping[str, Any]) -> None:
     _call_id(problems, path, block, "id")
     tools.tool_name(problems, path, block, _CALL_NAME)
     if problems.required(path, block, "input") is not None:
         problems.free_object(f"{path}.input", block["input"], "arguments")
 
 
-def _tool_result(problems: Problems, cache: Cache, path: str, block: Mapping[str, Any]) -> None:
+def _tool_result(problems: Problems, whole: Whole, path: str, block: Mapping[str, Any]) -> None:
     _call_id(problems, path, block, "tool_use_id")
     if block.get("content") not in (None, ""):  # without one it says that there is nothing to say
-        content(problems, cache, f"{path}.content", block["content"], IN_RESULT)
+        found = content(problems, whole, f"{path}.content", block["content"], IN_RESULT)
+        if block.get("is_error") is True:
+            for place, kind, _ in found:
+                if kind != "text":
+                    problems.add(place, "unknown", f"is of type {named(kind)}: a result that is an error holds texts")
     if not isinstance(block.get("is_error", False), bool | None):
         problems.add(f"{path}.is_error", "type", f"must be a bool, got {named(block['is_error'])}")
 
 
-def _call_id(problems: Problems, path: str, block: Mapping[str, Any], key: str) -> None:
+def _call_id(
+    problems: Problems, path: str, block: Mapping[str, Any], key: str, form: re.Pattern[str] = CALL_ID
+) -> None:
     call_id = problems.required_text(path, block, key)
-    if call_id is not None and not CALL_ID.fullmatch(call_id):
-        problems.add(f"{path}.{key}", "call-id", f"{named(call_id)} must match {CALL_ID.pattern}")
+    if call_id is not None and not form.fullmatch(call_id):
+        problems.add(f"{path}.{key}", "call-id", f"{named(call_id)} must match {form.pattern}")
 
 
-_Check: TypeAlias = "Callable[[Problems, Cache, str, Mapping[str, Any]], None]"
+_Check: TypeAlias = "Callable[[Problems, Whole, str, Mapping[str, Any]], None]"
 
 
-def _source(problems: Problems, cache: Cache, path: str, block: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
+def _source(problems: Problems, whole: Whole, path: str, block: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
     """Check the one source of media. `kinds`: the types of source, and the key that each has."""
     value = problems.required(path, block, "source")
     if value is None:
@@ -177,11 +150,11 @@ def _source(problems: Problems, cache: Cache, path: str, block: Mapping[str, Any
     if given != kinds[kind]:
         problems.add(place, "source", f"is of type {named(kind)} and has {named(given)}, not {kinds[kind]!r}")
         return
-    _SOURCES[kind](problems, cache, place, source)
+    _SOURCES[kind](problems, whole, place, source)
 
 
-def _image(problems: Problems, cache: Cache, path: str, block: Mapping[str, Any]) -> None:
-    _source(problems, cache, path, block, {"base64": "data", "url": "url", "file": "file_id"})
+def _image(problems: Problems, whole: Whole, path: str, block: Mapping[str, Any]) -> None:
+    _source(problems, whole, path, block, {"base64": "data", "url": "url", "file": "file_id"})
     source = as_mapping(block.get("source"))
     if source is not None and source.get("type") == "base64":
         media.media_type(problems, f"{path}.source.media_type", source.get("media_type"), media.WEB_IMAGES)
@@ -190,39 +163,39 @@ def _image(problems: Problems, cache: Cache, path: str, block: Mapping[str, Any]
             problems.add(f"{path}.source.data", "limit", f"must be at most {_LONGEST_IMAGE} characters long")
 
 
-def _document(problems: Problems, cache: Cache, path: str, block: Mapping[str, Any]) -> None:
+def _document(problems: Problems, whole: Whole, path: str, block: Mapping[str, Any]) -> None:
     kinds = {"base64": "data", "text": "data", "content": "content", "url": "url", "file": "file_id"}
-    _source(problems, cache, path, block, kinds)
+    _source(problems, whole, path, block, kinds)
     source = as_mapping(block.get("source"))
     if source is not None and source.get("type") in ("base64", "text"):
         types = _PDF if source["type"] == "base64" else _PLAIN
         media.media_type(problems, f"{path}.source.media_type", source.get("media_type"), types)
 
 
-def _search_result(problems: Problems, cache: Cache, path: str, block: Mapping[str, Any]) -> None:
+def _search_result(problems: Problems, whole: Whole, path: str, block: Mapping[str, Any]) -> None:
     problems.required_text(path, block, "source")
     problems.required_text(path, block, "title")
     if problems.required(path, block, "content") is not None:
-        content(problems, cache, f"{path}.content", block["content"], ("text",))
+        content(problems, whole, f"{path}.content", block["content"], ("text",))
 
 
-def _from_base64(problems: Problems, _cache: Cache, path: str, source: Mapping[str, Any]) -> None:
+def _from_base64(problems: Problems, _whole: Whole, path: str, source: Mapping[str, Any]) -> None:
     media.base64_text(problems, f"{path}.data", source["data"])
 
 
-def _from_text(problems: Problems, _cache: Cache, path: str, source: Mapping[str, Any]) -> None:
+def _from_text(problems: Problems, _whole: Whole, path: str, source: Mapping[str, Any]) -> None:
     problems.text(f"{path}.data", source["data"], blank=False)
 
 
-def _from_content(problems: Problems, cache: Cache, path: str, source: Mapping[str, Any]) -> None:
-    content(problems, cache, f"{path}.content", source["content"], ("text", "image"))
+def _from_content(problems: Problems, whole: Whole, path: str, source: Mapping[str, Any]) -> None:
+    content(problems, whole, f"{path}.content", source["content"], ("text", "image"))
 
 
-def _from_url(problems: Problems, _cache: Cache, path: str, source: Mapping[str, Any]) -> None:
+def _from_url(problems: Problems, _whole: Whole, path: str, source: Mapping[str, Any]) -> None:
     media.web_address(problems, f"{path}.url", source["url"])
 
 
-def _from_file(problems: Problems, _cache: Cache, path: str, source: Mapping[str, Any]) -> None:
+def _from_file(problems: Problems, _whole: Whole, path: str, source: Mapping[str, Any]) -> None:
     problems.text(f"{path}.file_id", source["file_id"], blank=False)
 
 

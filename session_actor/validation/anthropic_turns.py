@@ -10,17 +10,20 @@ trailing whitespace".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .anthropic_blocks import IN_ASSISTANT, IN_USER, SERVER_CALLS, SERVER_RESULTS, THINKING, Cache, content
+from .anthropic_blocks import IN_ASSISTANT, IN_USER, SERVER_CALLS, SERVER_RESULTS, THINKING, content
 from .problems import named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .anthropic_whole import Whole
     from .problems import Problems
 
 _Blocks: TypeAlias = "list[tuple[str, str, Mapping[str, Any]]]"
+_GOES_ON: Final = THINKING | SERVER_CALLS | SERVER_RESULTS | {"compaction", "fallback"}
+"""What a turn has that the provider itself paused: sending it back is no answer begun."""
 
 
 class Turns:
@@ -41,7 +44,7 @@ class Turns:
         """A message of no role at all stands here: the next one is compared with nothing."""
         self._role = "?"
 
-    def message(self, path: str, message: Mapping[str, Any], cache: Cache, *, last: bool) -> None:
+    def message(self, path: str, message: Mapping[str, Any], whole: Whole, *, last: bool) -> None:
         """Check the next message."""
         role = message.get("role")
         if role not in ("user", "assistant", "system"):
@@ -52,19 +55,19 @@ class Turns:
         value = self._problems.required(path, message, "content")
         place = f"{path}.content"
         if role == "user":
-            blocks = [] if value is None else content(self._problems, cache, place, value, IN_USER)
+            blocks = [] if value is None else content(self._problems, whole, place, value, IN_USER)
             self._results(blocks)
         elif role == "system":
             if value is not None:
-                content(self._problems, cache, place, value, ("text",))
+                content(self._problems, whole, place, value, ("text",))
         else:
-            blocks = [] if value is None else content(self._problems, cache, place, value, IN_ASSISTANT)
+            blocks = [] if value is None else content(self._problems, whole, place, value, IN_ASSISTANT)
             self._order(blocks)
             self._calls(blocks)
             self._server_calls(blocks, last=last)
             if last:
                 kinds = {kind for _, kind, _ in blocks}
-                if kinds.isdisjoint(THINKING | SERVER_CALLS | SERVER_RESULTS):
+                if kinds.isdisjoint(_GOES_ON):
                     self.prefill = path
                 self._ends_well(place, value, blocks)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from . import media
+from .openai_answers import long_text
 from .problems import named
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def parts(problems: Problems, path: str, value: object, role: str) -> None:
     """Check the content of a message of this role: a text, or a list of parts."""
     if isinstance(value, str):
         problems.text(path, value)
+        long_text(problems, path, value)
         return
     for place, item in enumerate(problems.sequence(path, value) or ()):
         where = f"{path}[{place}]"
@@ -42,6 +44,7 @@ def parts(problems: Problems, path: str, value: object, role: str) -> None:
             problems.add(where, "unknown", f"is of type {named(kind)}, which a message of role '{role}' cannot hold")
         elif kind in ("text", "refusal"):
             problems.required_text(where, part, kind)
+            long_text(problems, f"{where}.{kind}", part.get(kind))
         else:
             _media(problems, where, kind, part)
 

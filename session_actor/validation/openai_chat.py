@@ -3,8 +3,10 @@
 Sources: API reference "Create chat completion"; docs "Function calling" (every tool call is answered by a tool message
 right after it), "Images and vision"; and what the API answers: "An assistant message with 'tool_calls' must be followed
 by tool messages responding to each 'tool_call_id'", ids "string too long. Expected a string with maximum length 40"
-(github.com/vercel/ai/issues/5171), "[] is too short" for empty lists. That turns alternate is asked by the chat
-templates of most open models, not by OpenAI itself.
+(github.com/vercel/ai/issues/5171), "[] is too short" for empty lists, "Invalid 'messages[0].name': string does not
+match pattern", "Invalid 'messages[2].tool_calls': array too long. Expected an array with maximum length 128"
+(github.com/openai/openai-dotnet/issues/317). That turns alternate is asked by the chat templates of most open models,
+not by OpenAI itself.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import tools
 from .chat_parts import parts
+from .openai_answers import json_word, reasons, sampling
+from .openai_choices import choice
 from .problems import as_mapping, named
+from .schemas import list_of, openai_schema
 from .strict import response_format, strict_schema
 
 if TYPE_CHECKING:
@@ -28,7 +33,8 @@ _LIMITS: Final = ("max_completion_tokens", "max_tokens")
 _ONLY_WITH_TOOLS: Final = ("tool_choice", "parallel_tool_calls")
 _MOST_STOPS: Final = 4
 _MOST_TOOLS: Final = 128
-_CHOICES: Final = ("none", "auto", "required")
+_MOST_CALLS: Final = 128
+_SPEAKER: Final = re.compile(r"[^\s<|\\/>]{1,64}")
 _ASIDE: Final = ("system", "developer")
 _ROLES: Final = (*_ASIDE, "user", "assistant", "tool")
 
@@ -41,7 +47,11 @@ def check(request: Mapping[str, Any], problems: Problems) -> None:
         problems.positive(key, request[key])
     if len(limits) > 1:
         problems.add(limits[0], "limit", "must not be given together with max_tokens")
+    elif limits == ["max_tokens"] and reasons(request):
+        problems.add("max_tokens", "conflict", "must be max_completion_tokens: this model always reasons")
+    sampling(problems, request)
     _tools(request, problems)
+    _functions(request, problems)
     _answer(request, problems)
     value = problems.required("", request, "messages")
     messages = () if value is None else problems.sequence("messages", value) or ()
@@ -71,32 +81,34 @@ def _tools(request: Mapping[str, Any], problems: Problems) -> None:
             problems.add(f"{path}.type", "unknown", f"is {named(kind)}; it must be 'function' or 'custom'")
             continue
         value = problems.required(path, tool, kind)
-        place = f"{path}.{kind}"
-        inner = None if value is None else problems.mapping(place, value)
-        if inner is None:
-            continue
-        tools.distinct(problems, place, tools.tool_name(problems, place, inner, TOOL_NAME), names)
-        if inner.get("parameters") is not None:  # without them it takes none
-            tools.object_schema(problems, f"{place}.parameters", inner["parameters"])
-        if inner.get("strict") is True:
-            strict_schema(problems, f"{place}.parameters", inner.get("parameters"))
+        inner = None if value is None else problems.mapping(f"{path}.{kind}", value)
+        if inner is not None:
+            _definition(problems, f"{path}.{kind}", inner, names)
     for key in _ONLY_WITH_TOOLS:
         if request.get(key) is not None and not listed:
             problems.add(key, "no-tools", "must not be given without tools")
-    _choice(request.get("tool_choice"), problems, names)
+    choice(problems, request.get("tool_choice"), names, nested=True)
 
 
-def _choice(value: object, problems: Problems, known: set[str]) -> None:
-    choice = as_mapping(value)
-    if choice is None:
-        if value not in (None, *_CHOICES):
-            problems.add(
-                "tool_choice", "unknown", f"is {named(value)}; it must be one of {', '.join(_CHOICES)}, or a tool"
-            )
-    elif choice.get("type") == "function" and problems.required("tool_choice", choice, "function") is not None:
-        function = problems.mapping("tool_choice.function", choice["function"])
-        if function is not None:
-            tools.chosen(problems, "tool_choice.function", function, known)
+def _definition(problems: Problems, path: str, inner: Mapping[str, Any], names: set[str]) -> None:
+    tools.distinct(problems, path, tools.tool_name(problems, path, inner, TOOL_NAME), names)
+    if inner.get("parameters") is not None:  # without them it takes none
+        tools.object_schema(problems, f"{path}.parameters", inner["parameters"])
+        openai_schema(problems, f"{path}.parameters", inner["parameters"])
+    if inner.get("strict") is True:
+        strict_schema(problems, f"{path}.parameters", inner.get("parameters"))
+
+
+def _functions(request: Mapping[str, Any], problems: Problems) -> None:
+    """Check what tools were before they were called so."""
+    names: set[str] = set()
+    for path, function in tools.listed(problems, request, "functions"):
+        _definition(problems, path, function, names)
+    called = request.get("function_call")
+    if called is not None and not request.get("functions"):
+        problems.add("function_call", "no-tools", "must not be given without functions")
+    elif (one := as_mapping(called)) is not None:
+        tools.chosen(problems, "function_call", one, names)
 
 
 def _answer(request: Mapping[str, Any], problems: Problems) -> None:
@@ -107,6 +119,11 @@ def _answer(request: Mapping[str, Any], problems: Problems) -> None:
         schema = None if value is None else problems.mapping("response_format.json_schema", value)
         if schema is not None:
             response_format(problems, "response_format.json_schema", schema)
+    elif wanted is not None and wanted.get("type") == "json_object":
+        json_word(problems, "messages", "response_format", (request.get("messages"),))
+    speaks = "audio" in (list_of(request.get("modalities")) or ())
+    if speaks and request.get("audio") is None:
+        problems.add("audio", "missing", "must be given, since modalities has 'audio'")
     stop = request.get("stop")
     if isinstance(stop, list | tuple) and len(stop) > _MOST_STOPS:  # pyright: ignore[reportUnknownArgumentType] - of anything
         problems.add("stop", "limit", f"must hold at most {_MOST_STOPS} texts")
@@ -140,6 +157,8 @@ class _Turns:
             self.side, self._path = role, path
         elif self.side == "user":
             self.side = "?"  # instructions stand between two messages of the user
+        if role != "tool" and message.get("name") is not None:
+            self._speaker(path, message["name"])
         if role == "assistant":
             self._assistant(path, message)
             return
@@ -162,6 +181,11 @@ class _Turns:
             )
         elif role == self.side and role != "tool":
             self._problems.add(path, "alternate", f"is of role '{role}' like the turn before: merge the two")
+
+    def _speaker(self, path: str, name: object) -> None:
+        text = self._problems.text(f"{path}.name", name)
+        if text is not None and not _SPEAKER.fullmatch(text):
+            self._problems.add(f"{path}.name", "name", f"must match {_SPEAKER.pattern}")
 
     def _result(self, path: str, message: Mapping[str, Any]) -> None:
         call_id = self._problems.required_text(path, message, "tool_call_id")
@@ -193,7 +217,10 @@ class _Turns:
             problems.text(f"{path}.refusal", message["refusal"])
         if calls is None:
             return
-        for place, item in enumerate(problems.sequence(f"{path}.tool_calls", calls) or ()):
+        listed = problems.sequence(f"{path}.tool_calls", calls) or ()
+        if len(listed) > _MOST_CALLS:
+            problems.add(f"{path}.tool_calls", "limit", f"must hold at most {_MOST_CALLS} calls")
+        for place, item in enumerate(listed):
             where = f"{path}.tool_calls[{place}]"
             call = problems.mapping(where, item)
             if call is not None:

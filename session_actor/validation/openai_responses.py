@@ -13,8 +13,11 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from . import tools
+from .openai_answers import json_word, long_text, sampling
+from .openai_choices import choice
 from .problems import as_mapping, named
 from .responses_items import Items
+from .schemas import openai_schema
 from .strict import response_format, strict_schema
 
 if TYPE_CHECKING:
@@ -29,26 +32,32 @@ _INCLUDABLE: Final = frozenset({
     "message.input_image.image_url", "message.output_text.logprobs", "reasoning.encrypted_content",
     "web_search_call.action.sources", "web_search_call.results",
 })  # fmt: skip
-_CHOICES: Final = ("none", "auto", "required")
+_BESIDE: Final = {"file_search": "vector_store_ids", "code_interpreter": "container", "mcp": "server_label"}
+"""What a tool of the provider's own cannot be without."""
+_SERVERS: Final = ("server_url", "connector_id", "tunnel_id")
 
 
 def check(request: Mapping[str, Any], problems: Problems) -> None:
     """Note every problem of a request."""
-    problems.required_text("", request, "model", blank=False)
+    has_prompt = request.get("prompt") is not None  # one that the provider keeps: with its own model and messages
+    if not has_prompt or request.get("model") is not None:
+        problems.required_text("", request, "model", blank=False)
     if request.get("max_output_tokens") is not None:
         problems.positive("max_output_tokens", request["max_output_tokens"], _LEAST_OUTPUT_TOKENS)
     if request.get("instructions") is not None:
         problems.text("instructions", request["instructions"])
     _tools(request, problems)
     _stored(request, problems)
-    _answer(request, problems)
-    value = problems.required("", request, "input")
+    linked = any(request.get(key) is not None for key in ("previous_response_id", "conversation"))
+    _answer(request, problems, whole=not linked and not has_prompt)
+    sampling(problems, request)
+    value = request.get("input") if has_prompt else problems.required("", request, "input")
     if value is None:
         return
     if isinstance(value, str):  # one message of the user
         problems.text("input", value)
+        long_text(problems, "input", value)
         return
-    linked = any(request.get(key) is not None for key in ("previous_response_id", "conversation"))
     items = Items(problems, TOOL_NAME, stored=request.get("store") is not False, linked=linked)
     listed = problems.sequence("input", value) or ()
     for place, item in enumerate(listed):
@@ -63,17 +72,29 @@ def _tools(request: Mapping[str, Any], problems: Problems) -> None:
     for path, tool in listed:
         kind = problems.required_text(path, tool, "type")
         if kind not in ("function", "custom"):  # the provider's own
+            _own(problems, path, tool)
             continue
         tools.distinct(problems, path, tools.tool_name(problems, path, tool, TOOL_NAME), names)
         if tool.get("parameters") is not None:  # without them it takes none
             tools.object_schema(problems, f"{path}.parameters", tool["parameters"])
+            openai_schema(problems, f"{path}.parameters", tool["parameters"])
         if tool.get("strict") is True:
             strict_schema(problems, f"{path}.parameters", tool.get("parameters"))
         if not isinstance(tool.get("strict"), bool | None):
             problems.add(f"{path}.strict", "type", f"must be a bool, got {named(tool['strict'])}")
     if request.get("tool_choice") == "required" and not listed:
         problems.add("tool_choice", "no-tools", "must not be 'required' without tools")
-    _choice(request.get("tool_choice"), problems, tools.names_of(listed))
+    choice(problems, request.get("tool_choice"), tools.names_of(listed), nested=False)
+
+
+def _own(problems: Problems, path: str, tool: Mapping[str, Any]) -> None:
+    kind = tool.get("type")
+    if isinstance(kind, str) and kind in _BESIDE:
+        problems.required(path, tool, _BESIDE[kind])
+    if kind == "file_search" and tool.get("vector_store_ids") is not None:
+        problems.sequence(f"{path}.vector_store_ids", tool["vector_store_ids"])
+    if kind == "mcp" and all(tool.get(key) is None for key in _SERVERS):
+        problems.add(path, "source", f"must have one of {', '.join(_SERVERS)}")
 
 
 def _stored(request: Mapping[str, Any], problems: Problems) -> None:
@@ -84,8 +105,8 @@ def _stored(request: Mapping[str, Any], problems: Problems) -> None:
         problems.add("background", "conflict", "must not be true where store is false: nobody could fetch the answer")
 
 
-def _answer(request: Mapping[str, Any], problems: Problems) -> None:
-    """Check what is asked of the answer."""
+def _answer(request: Mapping[str, Any], problems: Problems, *, whole: bool) -> None:
+    """Check what is asked of the answer. `whole`: all that is said is in the request."""
     include = request.get("include")
     if include is not None:
         for place, name in enumerate(problems.sequence("include", include, filled=False) or ()):
@@ -95,14 +116,5 @@ def _answer(request: Mapping[str, Any], problems: Problems) -> None:
     wanted = None if text is None else as_mapping(text.get("format"))
     if wanted is not None and wanted.get("type") == "json_schema":
         response_format(problems, "text.format", wanted)
-
-
-def _choice(value: object, problems: Problems, known: set[str]) -> None:
-    choice = as_mapping(value)
-    if choice is None:
-        if value not in (None, *_CHOICES):
-            problems.add(
-                "tool_choice", "unknown", f"is {named(value)}; it must be one of {', '.join(_CHOICES)}, or a tool"
-            )
-    elif choice.get("type") == "function":
-        tools.chosen(problems, "tool_choice", choice, known)
+    elif wanted is not None and wanted.get("type") == "json_object" and whole:
+        json_word(problems, "input", "text.format", (request.get("input"), request.get("instructions")))

@@ -25,11 +25,13 @@ Rule: TypeAlias = Literal[
     "no-call",  # a result without its call in the turn before
     "answered-twice",  # two results for one call
     "call-id",  # a call id of a form that is refused
+    "item-id",  # an item's own id of a form that is refused
     "duplicate-id",  # an id that is used again
     "arguments",  # arguments of a call that are no JSON object
+    "name",  # a name of a speaker or of a format, of a form that is refused
     "tool-name",  # a tool's name of a form that is refused
     "duplicate-tool",  # two tools of one name
-    "schema",  # a tool's schema that describes no object
+    "schema",  # a schema that is none, or that a provider does not take
     "no-tools",  # calls, results or a choice, and no tools
     "cache",  # a cache breakpoint too many, or where none may be
     "signature",  # thinking, or a call, without the signature that proves it

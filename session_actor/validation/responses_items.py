@@ -1,6 +1,11 @@
 """The items of a Responses input, in their order: turns, calls and results, and reasoning with what follows it.
 
 A turn of the model is a run of its items: reasoning, messages, calls. The results of its calls follow, all together.
+
+Sources of the ids' forms are what the API answers: "Expected an ID that begins with 'fc'"
+(github.com/continuedev/continue/issues/11494), "… with 'ctc'" (github.com/can1357/oh-my-pi/issues/977), "… with 'msg'"
+(github.com/BerriAI/litellm/pull/27426), "… with 'rs'" (github.com/jlcodes99/cockpit-tools/issues/2090), "Expected an ID
+that contains letters, numbers, underscores, or dashes" (github.com/langchain-ai/langchainjs/issues/11044).
 """
 
 from __future__ import annotations
@@ -36,7 +41,9 @@ _OF_SERVER: Final = frozenset({
 _OTHERS: Final = frozenset({
     "additional_tools", "compaction_trigger", "configuration_update", "item_reference", "mcp_approval_response",
 })  # fmt: skip
-_LONGEST_ID: Final = 64
+_ITEM_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_BEGINNINGS: Final = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "reasoning": "rs"}
+"""What the ids of items begin with. Other types have beginnings of their own that no source tells."""
 _NULLABLE: Final = frozenset({
     "approval_request_id", "code", "encrypted_content", "error", "output", "outputs", "result", "results",
 })  # fmt: skip
@@ -59,11 +66,15 @@ class Items:
         self._reasoning: str | None = None  # the path of reasoning that still waits for what follows it
         self._ids: set[str] = set()
         self._can_go_on = False
+        self._trigger: str | None = None  # the path of a compaction_trigger that nothing followed yet
         self._path = "input"
 
     def item(self, path: str, value: object) -> None:
         """Check the next item."""
         item = as_mapping(value)
+        if self._trigger is not None:
+            self._problems.add(self._trigger, "last", "must be the last item: it asks for a compaction")
+            self._trigger = None
         self._path = path
         if item is None:
             self._problems.add(path, "type", f"must be an object, got {named(value)}")
@@ -71,7 +82,7 @@ class Items:
         kind = item.get("type")
         if kind is None and "role" in item:
             kind = "message"
-        self._own_id(path, item)
+        self._own_id(path, item, kind)
         if kind == "message":
             self._message(path, item)
         elif kind == "reasoning":
@@ -88,7 +99,7 @@ class Items:
             self._of_model()
             self._reasoning = None
         elif isinstance(kind, str) and kind in _OTHERS:
-            self._of_others(can_go_on=True)
+            self._other(path, kind, item)
         else:
             self._problems.add(f"{path}.type", "unknown", f"is {named(kind)}, which is no type of an input item")
 
@@ -108,18 +119,29 @@ class Items:
         if action is not None:
             self._none_absent(f"{path}.action", action)
 
-    def _own_id(self, path: str, item: Mapping[str, Any]) -> None:
+    def _other(self, path: str, kind: str, item: Mapping[str, Any]) -> None:
+        self._of_others(can_go_on=True)
+        if kind == "item_reference":
+            self._problems.required_text(path, item, "id")
+            if not self._stored and not self._linked:
+                self._problems.add(path, "conflict", "refers to a kept item, and store is false: nothing is kept")
+        self._trigger = path if kind == "compaction_trigger" else None
+
+    def _own_id(self, path: str, item: Mapping[str, Any], kind: object) -> None:
         value = item.get("id")
-        if value is None or item.get("type") == "item_reference" or _id_key(item) == "id":
+        if value is None or kind == "item_reference" or _id_key(item) == "id":
             return
         own = self._problems.text(f"{path}.id", value)
         if own is None:
             return
         if own in self._ids:
             self._problems.add(f"{path}.id", "duplicate-id", f"another item has the id {named(own)}")
-        if len(own) > _LONGEST_ID:
-            self._problems.add(f"{path}.id", "call-id", f"must be at most {_LONGEST_ID} characters long")
         self._ids.add(own)
+        beginning = _BEGINNINGS.get(kind, "") if isinstance(kind, str) else ""
+        if not _ITEM_ID.fullmatch(own):
+            self._problems.add(f"{path}.id", "item-id", f"must match {_ITEM_ID.pattern}")
+        elif not own.startswith(beginning):
+            self._problems.add(f"{path}.id", "item-id", f"{named(own)} must begin with '{beginning}': it is a {kind}")
 
     def _message(self, path: str, item: Mapping[str, Any]) -> None:
         role = message(self._problems, path, item)

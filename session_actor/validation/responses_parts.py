@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from . import media
+from .openai_answers import long_text
 from .problems import named
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def output(problems: Problems, path: str, value: object) -> None:
 def _content(problems: Problems, path: str, value: object, allowed: Collection[str]) -> None:
     if isinstance(value, str):
         problems.text(path, value)
+        long_text(problems, path, value)
         return
     for place, item in enumerate(problems.sequence(path, value) or ()):
         where = f"{path}[{place}]"
@@ -56,7 +58,9 @@ def _content(problems: Problems, path: str, value: object, allowed: Collection[s
         elif kind == "input_file":
             _file(problems, where, part)
         else:
-            problems.required_text(where, part, "refusal" if kind == "refusal" else "text")
+            key = "refusal" if kind == "refusal" else "text"
+            problems.required_text(where, part, key)
+            long_text(problems, f"{where}.{key}", part.get(key))
 
 
 def _image(problems: Problems, path: str, part: Mapping[str, Any]) -> None:

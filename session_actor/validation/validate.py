@@ -14,6 +14,7 @@ from session_actor.plain import shown
 
 from .arguments import arguments
 from .problems import Problems
+from .settings import settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,5 +46,6 @@ def validate_request(dialect: Dialect, request: Mapping[str, object]) -> list[st
     found = problems.mapping("request", request)
     if found is not None:
         arguments(problems, dialect, found)
+        settings(problems, dialect, found)
         import_module(f".{dialect}", __package__).check(found, problems)
     return problems.found

@@ -68,6 +68,29 @@ def all_of(*changes: Change) -> Change:
     return change
 
 
+class Pair(NamedTuple):
+    """A change that breaks a rule, and one beside it that does not."""
+
+    dialect: str
+    sentence: str
+    rule: str
+    path: str
+    bad: Change
+    good: Change
+
+
+def check_pair(base: dict[str, Any], pair: Pair) -> None:
+    """The bad change breaks its rule at its place and no other rule; the good one none."""
+    request = copy.deepcopy(base)
+    pair.good(request)
+    assert validate_request(pair.dialect, request) == []
+    request = copy.deepcopy(base)
+    pair.bad(request)
+    problems = validate_request(pair.dialect, request)
+    assert {problem.split(": ")[1] for problem in problems} == {pair.rule}, problems
+    assert pair.path in {problem.split(": ")[0] for problem in problems}, problems
+
+
 def check_case(dialect: str, base: dict[str, Any], case: Case) -> None:
     """The change breaks its rule at its place and no other rule; the SDK's types say nothing to a structural one."""
     assert validate_request(dialect, base) == []

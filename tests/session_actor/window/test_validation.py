@@ -16,8 +16,13 @@ from session_actor.validation.problems import RULES
 
 from . import test_validation_anthropic as anthropic
 from . import test_validation_gemini as gemini
+from . import test_validation_items as items
 from . import test_validation_openai_chat as openai_chat
 from . import test_validation_openai_responses as openai_responses
+from . import test_validation_schemas as schemas
+from . import test_validation_settings as settings
+from . import test_validation_thinking as thinking
+from . import test_validation_whole as whole
 from .sdk_shapes import sdk_arguments, shape_problems
 
 MODULES: dict[str, Any] = {
@@ -106,7 +111,9 @@ def test_many_defects_pass_the_types_and_not_the_validator(dialect):
 
 
 def test_every_rule_is_broken_by_some_case():
-    assert {case.rule for module in MODULES.values() for case in module.CASES} == set(RULES)
+    cases = [case.rule for module in MODULES.values() for case in module.CASES]
+    pairs = [pair.rule for module in (items, schemas, settings, thinking, whole) for pair in module.PAIRS]
+    assert {*cases, *pairs} == set(RULES)
 
 
 @pytest.mark.parametrize("dialect", sorted(MODULES))

@@ -65,7 +65,7 @@ CASES = [
     Case("no model", "missing", "model", drop("model")),
     defect("a blank model", "blank", "model", put("model", value=" ")),
     Case("no max_tokens", "missing", "max_tokens", drop("max_tokens")),
-    defect("max_tokens of nothing", "limit", "max_tokens", put("max_tokens", value=0)),
+    defect("max_tokens below nothing", "limit", "max_tokens", put("max_tokens", value=-1)),
     defect("max_tokens that is a bool", "type", "max_tokens", put("max_tokens", value=True)),
     Case("no messages", "missing", "messages", drop("messages")),
     defect("an empty list of messages", "empty", "messages", put("messages", value=[])),
