@@ -27,7 +27,7 @@ from .verify import rebuild_from
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
     from .catalog import CatalogRow
@@ -73,10 +73,13 @@ class StoreReader:
             raise ValueError(f"the reader of {self.layout.root} is closed")
         return self._look
 
-    def refresh(self) -> None:
-        """Look again. Raises what making one does; what was found before stays then."""
+    def refresh(self, between: Callable[[], None] | None = None) -> None:
+        """Look again. Raises what making one does; what was found before stays then.
+
+        `between()`: called when the catalog was copied and the log was not read yet.
+        """
         before = self.look
-        self._look = self._settled()
+        self._look = self._settled(between)
         before.close()
 
     def close(self) -> None:
@@ -99,7 +102,7 @@ class StoreReader:
 
     def sessions(self, prefix: str = "") -> Iterator[SessionInfo]:
         """Every session whose id starts with `prefix`, by code points. No record is read but those in the log."""
-        logged = self.look.log.newest()
+        logged = self.look.log.newest
         waiting = sorted((name for name in logged if name.startswith(prefix)), reverse=True)
         after: str | None = None
         while page := self._page(prefix, after):
@@ -124,7 +127,7 @@ class StoreReader:
     def find(self, session: str) -> SessionInfo:
         """One session. Raises `SessionUnknown`, `SessionTombstoned`, `UnusableId`, `CatalogCorrupt`."""
         session, (catalog, log, *_) = check_session_id(session), self.look
-        row, logged = catalog.get(session), log.newest().get(session)
+        row, logged = catalog.get(session), log.newest.get(session)
         if row is None:
             found = self._only_logged(session, logged)
         else:
@@ -157,12 +160,12 @@ class StoreReader:
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
-    def _settled(self) -> Look:
+    def _settled(self, between: Callable[[], None] | None = None) -> Look:
         """A look that found no damage, or the same damage twice."""
         told: object = None
         for _ in range(_TRIES):
             try:
-                look = self._take()
+                look = self._take(between)
             except (FileNotFoundError, CatalogCorrupt, LineDamaged) as error:
                 if str(error) == told:
                     raise
@@ -175,12 +178,14 @@ class StoreReader:
             look.close()
         raise StoreCorrupt(self.layout.log, f"it was found damaged in another place each of {_TRIES} times")
 
-    def _take(self) -> Look:
+    def _take(self, between: Callable[[], None] | None) -> Look:
         folder = tempfile.TemporaryDirectory(prefix="session-actor-")
         try:
             survey = LogSurvey(self.disk, self.layout.log)
             catalog = self._catalog(folder.name, survey)
             try:
+                if between is not None:
+                    between()
                 if not survey.was_read:
                     survey.read(catalog.first_live_segment(), catalog.log_end())
                 return Look(catalog, LogView(self.disk, survey), folder)

@@ -31,20 +31,21 @@ class LogView:
     """A log that was surveyed."""
 
     def __init__(self, disk: Disk, survey: LogSurvey) -> None:
-        """`survey`: already read."""
+        """`survey`: already read. Reads the first and the last record of each session. Blocks. Raises OSError."""
         self._disk = disk
         self._survey = survey
         self.damage: list[tuple[int, Damage]] = survey.damage
         """Damage, each with the number of its segment."""
         self._dead = survey.dead()
         self._places: dict[Owner, list[tuple[int, array[int]]]] = {}
-        self._newest: dict[str, Logged] | None = None
         for scan in survey.kept:
             number = number_of(scan.path)
             for key, spans in scan.spans.items():
                 owner = read_owner(key)
                 if owner is not None:
                     self._places.setdefault(owner, []).append((number, spans))
+        self.newest = self._newest()
+        """Of each session the birth that lives."""
 
     def path(self, number: int) -> str:
         """Where a segment lies."""
@@ -62,15 +63,10 @@ class LogView:
         """Whether the log says that a birth of this session was deleted."""
         return any(dead == session for dead, _ in self._dead)
 
-    def newest(self) -> dict[str, Logged]:
-        """Of each session the birth that lives. Reads the first and the last record of each. Raises OSError."""
-        if self._newest is None:
-            owners = {
-                session: (session, birth) for session, birth in self._places if (session, birth) not in self._dead
-            }
-            ends = self._ends(set(owners.values()))
-            self._newest = {name: Logged(owner[1], *ends[owner]) for name, owner in owners.items() if owner in ends}
-        return self._newest
+    def _newest(self) -> dict[str, Logged]:
+        owners = {owner[0]: owner for owner in self._places if owner not in self._dead}
+        ends = self._ends(set(owners.values()))
+        return {name: Logged(owner[1], *ends[owner]) for name, owner in owners.items() if owner in ends}
 
     def _ends(self, owners: set[Owner]) -> dict[Owner, tuple[int, int]]:
         """Of each birth the time of its first record here and the number of its last one. A segment is read once."""

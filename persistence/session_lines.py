@@ -76,7 +76,8 @@ class SessionLines:
         self.damage: Damage | None = None
         """Why `after` ended before the end; None: it did not, or was not run."""
         self._reader = reader
-        self._link = Link()
+        self._info = info
+        self._snapshots: list[Snapshot] | None = None
 
     @property
     def base(self) -> RecordRef:
@@ -84,7 +85,13 @@ class SessionLines:
         return self._reader.look.catalog.files.base(self.session, self.birth)
 
     def snapshots(self) -> list[Snapshot]:
-        """The snapshots that can be read, newest first. Blocks. Raises `StoreVersionTooNew`."""
+        """The snapshots that can be read, newest first. Blocks. Raises `StoreVersionTooNew`.
+
+        After `look_again` those that were there then: each is of a record that was found, and not of a pruned one.
+        """
+        return self._read_snapshots() if self._snapshots is None else self._snapshots
+
+    def _read_snapshots(self) -> list[Snapshot]:
         reader = self._reader
         found: list[Snapshot] = []
         for slot in look_at_slots(reader.disk, reader.layout.snapshots, self.session, self.birth).good:
@@ -101,24 +108,34 @@ class SessionLines:
         something is damaged it ends, and `damage` tells. Raises `SessionTombstoned` when the session is deleted
         meanwhile, `StoreVersionTooNew`, OSError.
         """
-        self.damage, self._link = None, Link(seq)
+        self.damage = None
         told: Damage | None = None
         while True:
             try:
-                yield from self._walk(seq)
+                for placed in self._all(seq):
+                    if placed.record.seq > seq:
+                        yield placed
+                        seq = placed.record.seq
             except _Broken as broken:
                 if broken.damage == told:
                     self.damage = told
                     return
                 told = broken.damage
-                seq = max(seq, self._link.seq)
                 self.look_again()
             else:
                 return
 
+    def apart(self) -> SessionLines:
+        """The same for another walk, while one is under way."""
+        return SessionLines(self._reader, self._info)
+
     def look_again(self) -> None:
         """Have the reader look at the store anew. Raises `SessionTombstoned`, and what `StoreReader` raises."""
-        self._reader.refresh()
+
+        def between() -> None:
+            self._snapshots = self._read_snapshots()
+
+        self._reader.refresh(between)
         if self._reader.find(self.session).birth != self.birth:
             raise SessionTombstoned(self.session)
 
@@ -134,12 +151,6 @@ class SessionLines:
             opened.close()
 
     # --- walking ------------------------------------------------------------------------------------------------------
-
-    def _walk(self, seq: int) -> Iterator[Placed]:
-        for placed in self._all(seq):
-            if placed.record.seq > seq:
-                self._link = Link.of(placed.record)
-                yield placed
 
     def _all(self, seq: int) -> Iterator[Placed]:
         """All records behind `seq`, and some before it."""

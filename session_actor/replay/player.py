@@ -20,7 +20,7 @@ from .difference import difference
 from .errors import MomentUnknown
 from .moment import Moment, gone
 from .playing import Player
-from .reading import Reader
+from .reading import Reader, translated
 from .reasons import SHOWN, Cause, Why, sentence
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Replay:
         if not len(timeline):
             damage = self._player.damage
             raise MomentUnknown(f"session {session_id!r}", str(damage) if damage else "it has no record")
-        self._at = len(timeline) - 1
+        self._seq = timeline.last_seq
         self._moment: Moment | None = None
 
     @classmethod
@@ -154,7 +154,8 @@ class Replay:
 
         Raises what `open` raises.
         """
-        self._reader.refresh()
+        with translated():
+            self._player.lines.look_again()
         return self._player.extend()
 
     # --- going --------------------------------------------------------------------------------------------------------
@@ -162,9 +163,13 @@ class Replay:
     @property
     def moment(self) -> Moment:
         """Where the replay stands: at first, at the newest record."""
-        if self._moment is None or self._moment.seq != self._player.timeline.seqs[self._at]:
-            self._moment = self._made(self._at)
+        if self._moment is None or self._moment.seq != self._seq:
+            self._moment = self._made(self._position(self._seq))
         return self._moment
+
+    def _go(self, position: int) -> Moment:
+        self._seq = self._player.timeline.seqs[position]
+        return self.moment
 
     def at(
         self,
@@ -189,24 +194,23 @@ class Replay:
         if len(given) != 1:
             raise InvalidArgument("at()", "takes one of seq, time, frame and checkpoint")
         if seq is not None:
-            self._at = self._position(seq)
-        elif time is not None:
-            self._at = self._position_of_time(time)
-        elif frame is not None:
-            self._at = self._position_of_frame(_number(frame, "frame"))
-        else:
-            named = self._player.named.get(checkpoint) if isinstance(checkpoint, str) else None
-            if named is None:
-                raise CheckpointUnknown(str(checkpoint))
-            self._at = self._position(named)
-        return self.moment
+            return self._go(self._position(seq))
+        if time is not None:
+            return self._go(self._position_of_time(time))
+        if frame is not None:
+            return self._go(self._position_of_frame(_number(frame, "frame")))
+        named = self._player.named.get(checkpoint) if isinstance(checkpoint, str) else None
+        if named is None:
+            raise CheckpointUnknown(str(checkpoint))
+        return self._go(self._position(named))
 
     def step(self, n: int = 1) -> Moment:
         """Go `n` records forward, or back when it is negative; no further than there are records."""
         if type(n) is not int:
             raise InvalidArgument("n", f"must be an int, got {type(n).__name__}")
-        self._at = min(max(self._at + n, self._player.first), len(self._player.timeline) - 1)
-        return self.moment
+        timeline = self._player.timeline
+        here = bisect_right(timeline.seqs, self._seq) - 1
+        return self._go(min(max(here + n, self._player.first), len(timeline) - 1))
 
     def _made(self, position: int) -> Moment:
         timeline = self._player.timeline

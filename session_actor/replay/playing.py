@@ -12,12 +12,20 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from session_actor.cold import Shelf
-from session_actor.errors import FrameUnknown, RecordUnknown, RecordUnreadable, ReplayError, StoreCorrupt
+from session_actor.errors import (
+    FrameUnknown,
+    JournalCorrupt,
+    RecordUnknown,
+    RecordUnreadable,
+    ReplayError,
+    StoreCorrupt,
+)
 from session_actor.events import Checkpointed, HistorySealed, Pushed, Renamed, Requested, decode_event
 from session_actor.loading import parts_of
 from session_actor.losses import replay
 from session_actor.persistence import LineDamaged
 from session_actor.persistence.frame_index import frames_of
+from session_actor.persistence.gap import GAP, first_lost
 from session_actor.persistence.session_lines import Damage
 from session_actor.snapshots import SnapshotUnusable, may_be_saved, snapshot_of, state_from
 from session_actor.state import State
@@ -37,7 +45,8 @@ if TYPE_CHECKING:
 SAVED_BYTES: Final = 32 * 1024 * 1024
 """States that were written down take up no more."""
 _PIECES_KEPT: Final = 2
-_TROUBLE: Final = (RecordUnknown, RecordUnreadable, ReplayError)
+_TROUBLE: Final = (RecordUnknown, RecordUnreadable, ReplayError, FrameUnknown)
+_TRIES: Final = 10
 
 
 class _Saved(NamedTuple):
@@ -81,52 +90,68 @@ class Player:
 
     def __init__(self, lines: SessionLines, models: Mapping[str, ModelProfile] | None) -> None:
         """`models`: the service's own profiles of models, which no record has."""
-        self.timeline = Timeline(lines)
+        self.lines = lines
         self.damage: Damage | None = None
         """Why there is nothing behind the newest record; None: it is the newest."""
+        self._models = models
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is known. States begin with the first record; in a session that was pruned, with a snapshot."""
+        self.timeline = Timeline(self.lines)
         self.named: dict[str, int] = {}
         """By the name of each checkpoint that ever was, the record that last set it."""
         self.requests: list[int] = []
         """The records of requests."""
         self.first = 0
         """The position of the first record whose state is known."""
-        self._models = models
-        self._shelf = _Shelf(lines.session, _Frames(self.timeline))
+        self._shelf = _Shelf(self.lines.session, _Frames(self.timeline))
         self._saved: list[_Saved] = []
         self._every = PIECE_RECORDS
         self._bytes_since = 0
         self._pieces: dict[int, list[Record]] = {}
-        self._end: State | None = None
-        """The state after the newest record; None: no record with a known state was found."""
-        self._begin(lines)
-
-    def _begin(self, lines: SessionLines) -> None:
-        """Where states begin: with the first record, or with the oldest snapshot of a session that was pruned."""
         with translated():
-            base = lines.base
-            self._snapshots = [] if not base.seq else [one for one in lines.snapshots() if one.seq >= base.seq]
-        if not base.seq:
-            self._end = State()
+            base = self._base = self.lines.base
+            self._snapshots = [one for one in self.lines.snapshots() if one.seq >= base.seq] if base.seq else []
+        self._end = None if base.seq else State()
+        """The state after the newest record; None: no record with a known state was found."""
 
     # --- going through the records ------------------------------------------------------------------------------------
 
     def extend(self) -> int:
-        """Go through the records that are not known yet; returns how many there are. Raises as `Replay.open`."""
-        known, lines = len(self.timeline), self.timeline.lines
-        self.damage = None
+        """Go through the records that are not known yet; returns how many there are. Raises as `Replay.open`.
+
+        When the session was pruned since, or is meanwhile, all of it is gone through again.
+        """
+        known = self.timeline.last_seq
+        if self.lines.base != self._base:
+            self._begin()
+        for _ in range(_TRIES):
+            if self._walk():
+                return len(self.timeline) - bisect_right(self.timeline.seqs, known)
+            with translated():
+                self.lines.look_again()
+            self._begin()
+        why = f"records up to {self.lines.base.seq} of {self.lines.session!r} were pruned"
+        raise StoreCorrupt(self.lines.path(1), f"{why}, and no snapshot behind them can be used")
+
+    def _walk(self) -> bool:
+        """Whether all new records were gone through, or those before the first damage."""
+        self.damage, newest = None, self.timeline.last_seq
         with translated():
-            for placed in lines.after(self.timeline.last_seq):
+            for placed in self.lines.after(newest):
+                if self._end is not None and newest and _first(placed.record) > newest + 1:
+                    return False  # what is between was pruned meanwhile
                 self.damage = self._take(placed)
                 if self.damage is not None:
                     break
+                newest = placed.record.seq
             else:
-                self.damage = lines.damage
-        if self._end is None and len(self.timeline):
-            lines = self.timeline.lines
-            path, _ = self.timeline.path(0)
-            pruned = f"records up to {lines.base.seq} of {lines.session!r} were pruned"
-            raise StoreCorrupt(path, f"{pruned}, and no snapshot behind them can be used")
-        return len(self.timeline) - known
+                self.damage = self.lines.damage
+        if self._end is None and self.damage is not None:
+            damage = self.damage
+            raise JournalCorrupt(damage.path, damage.offset, damage.seq, damage.why)
+        return self._end is not None
 
     def _take(self, placed: Placed) -> Damage | None:
         """Note a record, and play it; returns why it cannot be."""
@@ -143,6 +168,10 @@ class Player:
             event = decode_event(record.kind, record.data)
             play(self._end, event, record.seq, record.at_us)
         except _TROUBLE as error:
+            if any(snapshot.seq >= record.seq for snapshot in self._snapshots):  # a frame that it needs is pruned
+                self._end = None
+                self._saved.clear()
+                return None
             timeline.drop_last()
             return self._damaged(placed, str(error))
         self._note(self._end, event, record.seq)
@@ -153,11 +182,11 @@ class Player:
         return None
 
     def _damaged(self, placed: Placed, why: str) -> Damage:
-        return Damage(self.timeline.lines.path(placed.file), placed.offset, placed.record.seq, why)
+        return Damage(self.lines.path(placed.file), placed.offset, placed.record.seq, why)
 
     def _begin_at(self, record: Record) -> None:
         """Of a session that was pruned: begin where a snapshot was taken after this record, or after the one before."""
-        here, base = len(self.timeline) - 1, self.timeline.lines.base
+        here, base = len(self.timeline) - 1, self.lines.base
         for snapshot in self._snapshots:
             if (snapshot.seq, snapshot.sum) == (record.seq, record.sum):
                 self._start(snapshot, here)
@@ -222,7 +251,7 @@ class Player:
                 play(state, decode_event(record.kind, record.data), record.seq, record.at_us)
             start = stop
         state.models = self._models
-        state.session = state.session or self.timeline.lines.session
+        state.session = state.session or self.lines.session
         if state.head is not None:
             state.table.get(state.head)
         return state
@@ -236,6 +265,11 @@ class Player:
         while len(self._pieces) > _PIECES_KEPT:
             del self._pieces[next(iter(self._pieces))]
         return found
+
+
+def _first(record: Record) -> int:
+    """The first record that this one stands for: itself, unless it is a gap."""
+    return first_lost(record) if record.kind == GAP else record.seq
 
 
 def play(state: State, event: AnyEvent, seq: int, at_us: int) -> None:

@@ -124,7 +124,7 @@ class Timeline:
             return found
         seq, (path, offset) = self.seqs[bad], self.path(bad)
         if seq <= self.lines.base.seq:
-            raise MomentUnknown(f"record {seq}", "it was pruned meanwhile; open the replay again")
+            raise MomentUnknown(f"record {seq}", "it was pruned meanwhile; refresh the replay")
         raise JournalCorrupt(path, offset, seq, "it is not the record that was there before")
 
     def _read(self, positions: Sequence[int]) -> tuple[list[Record], int | None]:
@@ -171,7 +171,7 @@ class Timeline:
         with translated():
             self.lines.look_again()
             place = 0
-            for placed in self.lines.after(self.seqs[0] - 1):
+            for placed in self.lines.apart().after(self.seqs[0] - 1):
                 while place < len(self.seqs) and self.seqs[place] < placed.record.seq:
                     place += 1
                 if place == len(self.seqs):
