@@ -56,7 +56,7 @@ def assemble(
     if system := system_of(instructions):
         request["system"] = [{"type": "text", "text": system, "cache_control": dict(_CACHED)}]
     if tools := native_tools_of(instructions, "anthropic", model) + [_tool(tool) for tool in tools_of(instructions)]:
-        tools[-1].setdefault("cache_control", dict(_CACHED))
+        _mark_end(tools)
         request["tools"] = tools
     elif tools_used:
         request["tools"] = [_past_tool(name) for name in names_of(tools_used)]
@@ -140,6 +140,14 @@ def _tool(tool: Tool) -> dict[str, Any]:
     schema, strict = schema_of(tool)
     made = {**described(tool), "input_schema": schema}
     return {**made, "strict": True} if strict else made
+
+
+def _mark_end(tools: list[dict[str, Any]]) -> None:
+    """Put a cache breakpoint at the end of the tools: at the last one that is not deferred, as only these are cached."""
+    for tool in reversed(tools):
+        if tool.get("defer_loading") is not True:
+            tool.setdefault("cache_control", dict(_CACHED))
+            return
 
 
 def _past_tool(name: str) -> dict[str, Any]:

@@ -70,6 +70,14 @@ def test_only_the_end_of_all_tools_is_a_cache_breakpoint_and_one_of_the_embedder
     assert [tool["cache_control"] for tool in live.ask("anthropic")["tools"]] == [hour]
 
 
+def test_a_tool_that_is_deferred_is_no_cache_breakpoint(live):
+    finder = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+    deferred = {"name": "seek", "input_schema": {"type": "object"}, "defer_loading": True}
+    live.do(AddUser("Hello"))
+    live.do(Configure(tools=[Native("anthropic", None, finder), Native("anthropic", None, deferred)]))
+    assert live.ask("anthropic")["tools"] == [{**finder, "cache_control": {"type": "ephemeral"}}, deferred]
+
+
 @pytest.mark.parametrize(
     ("tool", "what"),
     [
