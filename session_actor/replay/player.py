@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from session_actor.errors import CheckpointUnknown, FrameUnknown, InvalidArgument
 from session_actor.events import Requested, decode_event
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .difference import Diff
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOMENTS_KEPT: Final = 2
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -60,7 +61,7 @@ class Replay:
             damage = self._player.damage
             raise MomentUnknown(f"session {session_id!r}", str(damage) if damage else "it has no record")
         self._seq = timeline.last_seq
-        self._moment: Moment | None = None
+        self._lately: dict[int, Moment] = {}
 
     @classmethod
     def of(cls, reader: Reader, session_id: str, models: Mapping[str, ModelProfile] | None = None) -> Replay:
@@ -163,9 +164,7 @@ class Replay:
     @property
     def moment(self) -> Moment:
         """Where the replay stands: at first, at the newest record."""
-        if self._moment is None or self._moment.seq != self._seq:
-            self._moment = self._made(self._position(self._seq))
-        return self._moment
+        return self._made(self._position(self._seq))
 
     def _go(self, position: int) -> Moment:
         self._seq = self._player.timeline.seqs[position]
@@ -213,10 +212,17 @@ class Replay:
         return self._go(min(max(here + n, self._player.first), len(timeline) - 1))
 
     def _made(self, position: int) -> Moment:
-        timeline = self._player.timeline
-        state = self._player.state_at(position)
-        kind = timeline.read([position])[0].kind
-        return Moment(timeline.seqs[position], timeline.times[position], kind, state)
+        """The moment after a record; the newest few are kept: who asks about one asks again."""
+        timeline, lately = self._player.timeline, self._lately
+        seq = timeline.seqs[position]
+        found = lately.pop(seq, None)
+        if found is None:
+            state = self._player.state_at(position)
+            found = Moment(seq, timeline.times[position], timeline.read([position])[0].kind, state)
+        lately[seq] = found
+        while len(lately) > _MOMENTS_KEPT:
+            del lately[next(iter(lately))]
+        return found
 
     def _position(self, seq: int) -> int:
         seqs = self.seqs()
