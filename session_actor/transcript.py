@@ -8,6 +8,7 @@ compactions, and the transcripts of others.
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .transfer.fields import UNREADABLE, UnknownName, parsed, reason_of, text
@@ -59,10 +60,11 @@ class Transcript:
     async def __aiter__(self) -> AsyncIterator[Entry]:
         """Read the file from its start; cancelling closes it."""
         self.unreadable = []
-        async for offset, number, data in lines_of(self.path):
-            content = self._content(data, offset, number)
-            if content is not None:
-                yield Entry(offset, content)
+        async with aclosing(lines_of(self.path)) as lines:
+            async for offset, number, data in lines:
+                content = self._content(data, offset, number)
+                if content is not None:
+                    yield Entry(offset, content)
 
     def _content(self, line: bytes | None, offset: int, number: int) -> Turn | ModelChange | None:
         """Read one line; None when it says nothing or cannot be read."""

@@ -18,7 +18,7 @@ from .lines import too_long
 from .pieces import BEFORE, Begun, Passed, Said, Summed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 
     from .lines import Line
     from .pieces import AnyPiece, Unread
@@ -27,7 +27,7 @@ _REPLIES: Final = 64
 """How many replies of different chains may be unfinished at once."""
 
 
-async def read_claude_code(lines: AsyncIterator[Line], unread: Unread) -> AsyncIterator[AnyPiece]:
+async def read_claude_code(lines: AsyncIterator[Line], unread: Unread) -> AsyncGenerator[AnyPiece]:
     """The pieces of a transcript."""
     reader = _Reader(unread)
     begun = False

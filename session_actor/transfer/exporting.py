@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
@@ -16,7 +17,7 @@ from .ndjson import lines_of_export
 from .source import history_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from session_actor.service import SessionService
 
@@ -80,16 +81,17 @@ async def export_session(
     return ExportReport(history.session, size_bytes)
 
 
-async def _write(parts: AsyncIterator[bytes], file: BinaryIO) -> int:
+async def _write(parts: AsyncGenerator[bytes], file: BinaryIO) -> int:
     waiting: list[bytes] = []
     size = written = 0
-    async for part in parts:
-        waiting.append(part)
-        size += len(part)
-        if size >= _BUFFER_BYTES:
-            await anyio.to_thread.run_sync(file.write, b"".join(waiting))
-            written += size
-            waiting, size = [], 0
+    async with aclosing(parts):
+        async for part in parts:
+            waiting.append(part)
+            size += len(part)
+            if size >= _BUFFER_BYTES:
+                await anyio.to_thread.run_sync(file.write, b"".join(waiting))
+                written += size
+                waiting, size = [], 0
     await anyio.to_thread.run_sync(file.write, b"".join(waiting))
     return written + size
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
 from .errors import TranscriptUnreadable
@@ -31,23 +32,24 @@ async def form_of(path: str | os.PathLike[str]) -> str:
     Raises `TranscriptUnreadable` when it is of none that is known, OSError when it cannot be read.
     """
     looked = 0
-    async for line in lines_of(path):
-        data = line.data
-        if data is None or not data.strip():
-            continue
-        try:
-            form = _form_of(parsed(data))
-        except UNREADABLE:
-            form = None
-        looked += 1
-        if form is not None:
-            return form
-        if looked == 1 and data.lstrip(b"\xef\xbb\xbf \t\r")[:1] in {b"[", b"{"}:
-            form = await _form_of_document(path)
+    async with aclosing(lines_of(path)) as lines:
+        async for line in lines:
+            data = line.data
+            if data is None or not data.strip():
+                continue
+            try:
+                form = _form_of(parsed(data))
+            except UNREADABLE:
+                form = None
+            looked += 1
             if form is not None:
                 return form
-        if looked == _LOOKED_AT:
-            break
+            if looked == 1 and data.lstrip(b"\xef\xbb\xbf \t\r")[:1] in {b"[", b"{"}:
+                form = await _form_of_document(path)
+                if form is not None:
+                    return form
+            if looked == _LOOKED_AT:
+                break
     raise TranscriptUnreadable(
         str(path), 0, f"its first lines are of no form that is known ({', '.join(FORMS)}): name the form if it is one"
     )

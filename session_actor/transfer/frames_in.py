@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from session_actor.table import SPAN, Table
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from session_actor.frames import Frame
 
 
-async def frames_in(table: Table, next_id: int) -> AsyncIterator[Frame]:
+async def frames_in(table: Table, next_id: int) -> AsyncGenerator[Frame]:
     """Every frame with an id below `next_id`, popped ones too; those that were pruned are not there.
 
     Raises `StoreCorrupt`, `FrameUnreadable`, `SessionDeleted`, `StoreClosed` for what has to be read and cannot be.
@@ -40,7 +40,7 @@ async def _read(table: Table, ids: Sequence[int]) -> Table:
     return own
 
 
-async def frames_of_ids(table: Table, ids: list[int]) -> AsyncIterator[Frame]:
+async def frames_of_ids(table: Table, ids: list[int]) -> AsyncGenerator[Frame]:
     """The frames of these rising ids. Raises as `frames_in` does."""
     for first in range(0, len(ids), SPAN):
         wanted = ids[first : first + SPAN]

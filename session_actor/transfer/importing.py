@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -25,11 +26,12 @@ from .source import state_in
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from session_actor.events import CopiedFrame
     from session_actor.service import SessionService
 
+    from .lines import Line
     from .pieces import AnyPiece
 
 
@@ -87,17 +89,21 @@ async def import_transcript(
     unread = Unread()
     task = _Import(service, path, session_id)
     if found == "ndjson":
-        await task.restore(unread)
+        async with aclosing(lines_of(path)) as lines:
+            await task.restore(lines, unread)
     else:
-        await task.grow(_pieces(path, found, unread))
+        async with aclosing(lines_of(path)) as lines, aclosing(_pieces(path, lines, found, unread)) as pieces:
+            await task.grow(pieces)
     return ImportReport(found, task.added, task.skipped, unread.lines, task.sessions, unread.passed)
 
 
-def _pieces(path: str | os.PathLike[str], form: str, unread: Unread) -> AsyncIterator[AnyPiece]:
+def _pieces(
+    path: str | os.PathLike[str], lines: AsyncIterator[Line], form: str, unread: Unread
+) -> AsyncGenerator[AnyPiece]:
     if form == "pi":
-        return read_pi(lines_of(path), unread)
+        return read_pi(lines, unread)
     if form == "claude-code":
-        return read_claude_code(lines_of(path), unread)
+        return read_claude_code(lines, unread)
     return read_messages(path, form, unread)
 
 
@@ -149,12 +155,12 @@ class _Import:
             return begun.name[:NAME_LIMIT]
         return f"{self._session_id or PurePath(self._path).stem}-{self._many}"
 
-    async def restore(self, unread: Unread) -> None:
+    async def restore(self, lines: AsyncIterator[Line], unread: Unread) -> None:
         """Import our own export."""
         restoring: Restoring | None = None
         head: Head | None = None
         tail: Tail | None = None
-        async for offset, _, data in lines_of(self._path):
+        async for offset, _, data in lines:
             if data is None:
                 unread.add(offset, too_long())
                 continue

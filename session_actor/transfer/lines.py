@@ -8,7 +8,7 @@ from .errors import TranscriptUnreadable
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
 MAX_LINE_BYTES: Final = 64 << 20
 """No line, and no document that is one JSON value, may be longer: it is held in memory as a whole."""
@@ -27,7 +27,7 @@ class Line(NamedTuple):
     """None: it is longer than `MAX_LINE_BYTES` and was passed over."""
 
 
-async def lines_of(path: str | os.PathLike[str], max_bytes: int = MAX_LINE_BYTES) -> AsyncIterator[Line]:
+async def lines_of(path: str | os.PathLike[str], max_bytes: int = MAX_LINE_BYTES) -> AsyncGenerator[Line]:
     """Every line of a file in order, the last one also without a line end. Holds one line and one chunk in memory.
 
     Raises OSError when the file cannot be opened or read. Cancelling closes it.

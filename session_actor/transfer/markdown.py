@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 from session_actor.blocks import Document, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
@@ -12,7 +13,7 @@ from .frames_in import frames_of_ids
 from .markdown_text import code, fenced, folded, plain, prose
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, Iterator
 
     from session_actor.blocks import Block
     from session_actor.frames import Frame, Instructions, Turn
@@ -24,7 +25,7 @@ _LONG_CHARACTERS: Final = 2_000
 """What is longer is folded."""
 
 
-async def lines_of_markdown(history: History) -> AsyncIterator[bytes]:
+async def lines_of_markdown(history: History) -> AsyncGenerator[bytes]:
     """The parts of the page. Raises what reading frames raises."""
     parents = {frame.id: frame.parent async for frame in history.frames()}
     yield _encoded(_heading(history))
@@ -39,12 +40,12 @@ async def lines_of_markdown(history: History) -> AsyncIterator[bytes]:
             at = parents.get(at)
         written.update(ids)
         yield _encoded(_section(title, at, bool(ids)))
-        async for frame in frames_of_ids(history.table, ids[::-1]):
-            yield _encoded(_frame(frame, named.get(frame.id)))
-            if frame.id in covered:
-                yield _encoded(
-                    folded("Compacted up to here: what requests show in its place", prose(covered[frame.id]))
-                )
+        async with aclosing(frames_of_ids(history.table, ids[::-1])) as path:
+            async for frame in path:
+                yield _encoded(_frame(frame, named.get(frame.id)))
+                if frame.id in covered:
+                    covers = "Compacted up to here: what requests show in its place"
+                    yield _encoded(folded(covers, prose(covered[frame.id])))
 
 
 def _encoded(part: str) -> bytes:

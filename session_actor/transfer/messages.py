@@ -7,6 +7,7 @@ Lines: such an object a line, each a conversation of its own; or one message a l
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +19,7 @@ from .pieces import Begun, Configured, Said
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, Iterator
 
     from .pieces import AnyPiece, Unread
 
@@ -30,43 +31,45 @@ class _Item(NamedTuple):
     value: Any
 
 
-async def read_messages(path: str | os.PathLike[str], form: str, unread: Unread) -> AsyncIterator[AnyPiece]:
+async def read_messages(path: str | os.PathLike[str], form: str, unread: Unread) -> AsyncGenerator[AnyPiece]:
     """The pieces of all conversations of a file. Raises `TranscriptUnreadable` for one JSON value that is too large."""
     talk = _Talk(form, unread)
     if await is_document(path):
         for piece in _pieces_of_document(talk, await document_of(path), unread):
             yield piece
         return
-    async for offset, _, data in lines_of(path):
-        if data is None:
-            unread.add(offset, too_long())
-            continue
-        if not data.strip():
-            continue
-        try:
-            value = fields(parsed(data))
-        except UNREADABLE as error:
-            unread.add(offset, reason_of(error))
-            continue
-        for piece in talk.conversation(value, offset) if "messages" in value else talk.message(value, offset):
-            yield piece
+    async with aclosing(lines_of(path)) as lines:
+        async for offset, _, data in lines:
+            if data is None:
+                unread.add(offset, too_long())
+                continue
+            if not data.strip():
+                continue
+            try:
+                value = fields(parsed(data))
+            except UNREADABLE as error:
+                unread.add(offset, reason_of(error))
+                continue
+            for piece in talk.conversation(value, offset) if "messages" in value else talk.message(value, offset):
+                yield piece
 
 
 async def is_document(path: str | os.PathLike[str]) -> bool:
     """Whether a file is one JSON value, and not JSON Lines."""
-    async for _, _, data in lines_of(path):
-        if data is None:
-            return True
-        start = data.lstrip(b"\xef\xbb\xbf \t\r")
-        if not start:
-            continue
-        if not start.startswith(b"{"):
-            return True
-        try:
-            first = fields(parsed(data))
-        except UNREADABLE:
-            return start.rstrip() == b"{" or start.rstrip().endswith((b",", b"[", b"{"))
-        return "messages" in first and PurePath(path).suffix.lower() == ".json"
+    async with aclosing(lines_of(path)) as lines:
+        async for _, _, data in lines:
+            if data is None:
+                return True
+            start = data.lstrip(b"\xef\xbb\xbf \t\r")
+            if not start:
+                continue
+            if not start.startswith(b"{"):
+                return True
+            try:
+                first = fields(parsed(data))
+            except UNREADABLE:
+                return start.rstrip() == b"{" or start.rstrip().endswith((b",", b"[", b"{"))
+            return "messages" in first and PurePath(path).suffix.lower() == ".json"
     return False
 
 
@@ -119,10 +122,12 @@ class _Talk:
         self._form = form
         self._unread = unread
         self._begun = self._spoke = False
+        self._model: str | None = None
 
     def conversation(self, body: dict[str, Any], offset: int, *, of_many: bool = True) -> Iterator[AnyPiece]:
         """One conversation of its own."""
         self._begun, self._spoke = True, False
+        self._model = word(body.get("model"))
         yield Begun(word(body.get("id")) or word(body.get("custom_id")), of_many)
         try:
             piece = self._instructions(body, offset)
@@ -138,7 +143,7 @@ class _Talk:
     def message(self, message: object, offset: int, where: str = "") -> Iterator[AnyPiece]:
         """The pieces of one message."""
         try:
-            given = fields(message)
+            given = {"model": self._model, **fields(message)}
             if given.get("role") in SYSTEM and not self._spoke and self._form == "openai-chat":
                 piece: AnyPiece = Configured(offset=offset, system=system_of(given))
             else:

@@ -12,6 +12,7 @@ passed over; a higher version is refused.
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
@@ -30,7 +31,7 @@ from .fields import UnknownName
 from .taking import bare
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from session_actor.events import Pushed
 
@@ -77,14 +78,15 @@ AnyLine: TypeAlias = "Head | CopiedFrame | Tail"
 """What a line is."""
 
 
-async def lines_of_export(history: History) -> AsyncIterator[bytes]:
+async def lines_of_export(history: History) -> AsyncGenerator[bytes]:
     """The lines of an export, each with its end. Raises what reading frames raises."""
     head = Head(FORM, VERSION, history.session, history.created_at_us, history.metadata, history.source, history.seq)
     yield _line(head)
     frames = 0
-    async for frame in history.frames():
-        yield _line(CopiedFrame(frame.at_us, bare(pushed_again(history.table, frame, place=False))))
-        frames += 1
+    async with aclosing(history.frames()) as every:
+        async for frame in every:
+            yield _line(CopiedFrame(frame.at_us, bare(pushed_again(history.table, frame, place=False))))
+            frames += 1
     yield _line(Tail(history.sealed, frames, history.ended))
 
 

@@ -12,13 +12,13 @@ from .pi_turns import pi_blocks, pi_turn, summary_turn
 from .pieces import BEFORE, Begun, Configured, Labelled, Passed, Said, Summed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from .lines import Line
     from .pieces import AnyPiece, Unread
 
 
-async def read_pi(lines: AsyncIterator[Line], unread: Unread) -> AsyncIterator[AnyPiece]:
+async def read_pi(lines: AsyncIterator[Line], unread: Unread) -> AsyncGenerator[AnyPiece]:
     """The pieces of a transcript. A file without its header begins a conversation, too."""
     begun = False
     async for offset, _, data in lines:

@@ -46,6 +46,8 @@ class Planter:
         self._configured: dict[int, Instructions] = {}
         """The instructions in force, at frames that have any."""
         self._places: dict[str, int | None] = {}
+        self._said: dict[str, int] = {}
+        self._main: int | None = None
         self._lasts: dict[str, int | None] = {}
         """The last frame of each lane."""
         self._labels: dict[str, str | None] = {}
@@ -67,8 +69,7 @@ class Planter:
     @property
     def main_tip(self) -> int | None:
         """Where the conversation ended; of a file that has side chains only, the last of them."""
-        tip = self._lasts.get("")
-        return next(reversed(self.parents), None) if tip is None else tip
+        return next(reversed(self.parents), None) if self._main is None else self._main
 
     def labels(self) -> list[tuple[str, int]]:
         """The names that were given to frames."""
@@ -80,12 +81,15 @@ class Planter:
         if isinstance(piece, Labelled):
             self._labels[piece.target] = piece.name
             return
+        there = self._there(piece)
+        if there is not None:
+            self.skipped += 1
+            self._lasts[piece.lane] = there
+            return
         spot = self._spot(piece)
         if isinstance(piece, Said):
-            if piece.keys and piece.keys[0] in self._places and self._is_there(piece, piece.keys[0]):
-                self.skipped += 1
-                return
             spot = self._grow(piece, spot, piece.turns, None)
+            self._said.update(dict.fromkeys(piece.keys, spot))
         elif isinstance(piece, Configured):
             instructions = self._instructions(piece, spot)
             if instructions is not None:
@@ -95,15 +99,17 @@ class Planter:
         for key in piece.keys:
             self._places[key] = spot
         self._lasts[piece.lane] = spot
+        if not piece.lane:
+            self._main = spot
 
-    def _is_there(self, piece: Said, key: str) -> bool:
-        """Whether a line came before under the same key: some writers copy what they go on from."""
-        frame_id = self._places[key]
-        if frame_id is None:
-            return False
+    def _there(self, piece: Piece) -> int | None:
+        """The frame of a line that came before, under the same key: some writers copy what they go on from."""
+        frame_id = self._said.get(piece.keys[0]) if isinstance(piece, Said) and piece.keys else None
+        if frame_id is None or not isinstance(piece, Said):
+            return None
         parent = self.parents[frame_id]
         content = content_of_event(Pushed(0, None, turns=self._calls.bind(piece.turns, parent, frame_id)))
-        return Marks().next(self._mark(parent), content) == self._marks[frame_id]
+        return frame_id if Marks().next(self._mark(parent), content) == self._marks[frame_id] else None
 
     def _spot(self, piece: Piece) -> int | None:
         """The frame that a piece stands on."""
@@ -192,5 +198,7 @@ class Planter:
             covered = self.parents[covered]
         if covered is None:
             return self._grow(piece, spot, (summary_turn(piece.summary),), None)
-        self.summaries.append(Summary(covered, piece.summary, piece.tokens_before, self.next_id))
+        summary = Summary(covered, piece.summary, piece.tokens_before, self.next_id)
+        if not any((one.covered, one.text) == (covered, piece.summary) for one in self.summaries):
+            self.summaries.append(summary)
         return spot

@@ -11,7 +11,7 @@ from .frames_in import frames_in
 from .taking import Look
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from session_actor.events import HistorySealed, Source
     from session_actor.frames import Frame
@@ -46,7 +46,7 @@ class History(NamedTuple):
     sealed: HistorySealed
     table: Table
 
-    def frames(self) -> AsyncIterator[Frame]:
+    def frames(self) -> AsyncGenerator[Frame]:
         """All of them by id; raises what `frames_in` raises."""
         return frames_in(self.table, self.sealed.next_id)
 
