@@ -143,7 +143,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
 
 
 def _mark_end(tools: list[dict[str, Any]]) -> None:
-    """Put a cache breakpoint at the end of the tools: at the last one that is not deferred, as only these are cached."""
+    """Put a cache breakpoint at the end of the tools: at the last one that is not deferred, since only these can be."""
     for tool in reversed(tools):
         if tool.get("defer_loading") is not True:
             tool.setdefault("cache_control", dict(_CACHED))
