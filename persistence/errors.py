@@ -34,7 +34,11 @@ class StoreLocked(PersistenceError):
     def __init__(self, path: str, pid: int | None, why: str = "") -> None:
         """`pid`: the holder, None when it could not be read. `why` replaces the usual explanation."""
         holder = "another process" if pid is None else f"process {pid}"
-        why = why or f"it is in use by {holder}; one process per store: stop that process, or use another directory"
+        why = why or (
+            f"it is in use by {holder}; one process per store: stop that process, wait until it hands over or ends "
+            "(lock_timeout_s), or use another directory; of several workers (uvicorn --workers) only one can have it: "
+            "run one, or give each worker a directory and its sessions"
+        )
         super().__init__(f"cannot open the store at {path}: {why}")
         self.path = path
         self.pid = pid

@@ -8,6 +8,7 @@ import os
 import weakref
 from typing import TYPE_CHECKING, Final
 
+from .ahead import cut_ahead
 from .archive import FileArchive
 from .burying_store import BuryingStore
 from .engine import Engine
@@ -182,6 +183,10 @@ class FileStore(BuryingStore):
                 log.end_lease()
             self._logs = {}
             engine.let_go()
+
+    async def cut_ahead(self) -> None:
+        """Move a long log into journals, so that the next `open` need not read it. See `ahead`."""
+        await cut_ahead(self._opened())
 
     def leave_log(self) -> None:
         """Be quick at the next `close`: leave it to the next `open` to read the log."""

@@ -18,7 +18,8 @@ from typing import Final
 
 from .errors import NetworkFileSystem, StoreClosed, StoreLocked
 
-_RETRY_S: Final = 0.05
+_RETRY_S: Final = 0.005
+"""How soon to try again: what a handover to a waiting process costs beside its work."""
 _PID_BYTES: Final = 20
 _NETWORK: Final = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2",

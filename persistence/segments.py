@@ -31,6 +31,8 @@ class Segments:
         self._trouble = trouble
         self._on_ready = on_ready
         self._on_failure = on_failure
+        self.renewing = False
+        """The current segment is to be left, though it is not full."""
         self._asked = False
         """The thread prepares a spare now."""
         self._refused = False
@@ -39,15 +41,18 @@ class Segments:
     def next(self) -> Segment | None:
         """The segment for the next lines; None when it must be waited for: `on_ready` or `on_failure` is called."""
         log, current = self._log, self._log.current
-        if current is not None and current.end < log.segment_bytes:
+        has_room = current is not None and current.end < log.segment_bytes
+        if has_room and not self.renewing:
             return current
         if not log.has_spare:
             self._ask()
             return None
-        self._refused = False
+        self._refused, self.renewing = False, False
         try:
             return log.begin()
         except OSError as error:
+            if has_room:
+                return current
             self._on_failure(error)
             return None
 
@@ -68,7 +73,7 @@ class Segments:
         if error is None:
             self._on_ready()
         elif current is not None and current.end < self._log.segment_bytes:
-            self._refused = True
+            self._refused, self.renewing = True, False
             self._trouble.note(error, "segment_failed")
         else:
             self._on_failure(error)

@@ -235,6 +235,13 @@ class Writer:
         if backlog.entries:
             self.wake()
 
+    def renew(self) -> None:
+        """Go on in another segment with the next line, or now when none is under way and a spare is there."""
+        self._segments.renewing = True
+        self._syncer.growing = None
+        if not (self._stopped or self._backlog.entries or self._in_flight or self._open):
+            self._segments.next()
+
     def write_watermark(self) -> None:
         """Write down how far the segment is synced, if that is not in it yet and nothing else is to be written."""
         segment = self._log.current

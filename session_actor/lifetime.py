@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -13,6 +14,7 @@ from session_actor.supervisors import ChildNotFound, ChildSpec, Intensity, Super
 
 from .errors import AsyncioOnly, SessionActorError, StoreUnusable, WrongLoop, translate
 from .handover.errors import HandoverFailed
+from .handover.ready import import_all
 from .population import Population
 from .service_errors import CloseTimeout, ServiceClosed, ServiceDown
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from .handover.values import CodeChange
     from .options import SessionOptions
 
+_numbers: Final = count(2)
+"""Of generations, those included that could not take over: their names in the tree."""
 _WORKER_INTENSITY: Final = Intensity(max_restarts=10, max_seconds=60.0)
 _COMPACTIONS: Final = "compactions"
 _HOOKS: Final = "hooks"
@@ -45,6 +49,7 @@ class Lifetime:
         self._root: Supervisor
         self._generation = 1
         self._taking: asyncio.Future[None] | None = None
+        self._retiring: set[asyncio.Task[None]] = set()
         self.heir: Lifetime | None = None
         """The next generation's, when that has taken over: the store and the tree are its own now."""
         self.why_closed: Callable[[], SessionActorError] = ServiceClosed
@@ -63,6 +68,7 @@ class Lifetime:
             raise AsyncioOnly(
                 "no asyncio loop is running here: sessions need asyncio (or uvloop); trio is not supported"
             ) from None
+        import_all()
         try:
             await store.open()
             try:
@@ -120,6 +126,8 @@ class Lifetime:
         """
         with suppress(PersistenceError), anyio.move_on_after(self._options.close_timeout_s):
             await self.population.save_all()
+            if isinstance(self._store, FileStore):
+                await self._store.cut_ahead()
             await self._store.flush(self.population.close_level)
 
     async def take(self, options: SessionOptions, code_change: CodeChange | None) -> Lifetime:
@@ -133,39 +141,39 @@ class Lifetime:
         closed = self.population.why_closed()
         if closed is not None or self._taking is not None:
             raise closed or HandoverFailed("the service", "it is being handed over already")
-        self._taking = self._loop.create_future()
+        taking = self._taking = self._loop.create_future()
         heir = Lifetime(self._store, options, self._loop)
-        heir._generation = self._generation + 1
-        heir._root = heir.population.root = self._root
+        heir._generation = next(_numbers)
+        heir._root, heir._retiring = self._root, self._retiring
+        heir.population.root = self._root
         heir.population.code_change = code_change
         try:
             for spec in heir._children():
                 await self._root.start_child(spec)
+            await heir.population.hooks.share(self.population.hooks)
             await move_all(self.population, heir.population)
-            self.heir = heir
-            heir.population.hooks.take_over(self.population.hooks)
+            self.heir = heir  # with no chance to be cancelled any more
         finally:
-            heir.population.code_change = None
-            retired = self if self.heir is heir else heir
-            await asyncio.shield(self._loop.create_task(self._taken(retired)))
+            self._taking = heir.population.code_change = None
+            taking.set_result(None)
+            keeps, goes = (heir, self) if self.heir is heir else (self, heir)
+            keeps.population.hooks.take_over(goes.population.hooks)
+            retiring = self._loop.create_task(self._retire(goes))
+            self._retiring.add(retiring)
+            retiring.add_done_callback(self._retiring.discard)
         return heir
 
-    async def _taken(self, retired: Lifetime) -> None:
+    async def _retire(self, other: Lifetime) -> None:
         """Stop what a generation added to the tree; summaries being written and hooks that run are finished."""
-        automatic = retired.population.automatic
-        busy = [_HOOKS] if retired.population.hooks.tries.supervisor.which_children() else []
+        automatic = other.population.automatic
+        busy = [_HOOKS] if other.population.hooks.tries.supervisor.which_children() else []
         if automatic is not None and automatic.supervisor.which_children():
             busy.append(_COMPACTIONS)
-        try:
-            for spec in reversed(retired._children()):
-                if not str(spec.id).startswith(tuple(busy)):
-                    with suppress(ChildNotFound):
-                        await self._root.terminate_child(spec.id)
-                        self._root.delete_child(spec.id)
-        finally:
-            if self._taking is not None:
-                self._taking.set_result(None)
-            self._taking = None
+        for spec in reversed(other._children()):
+            if not str(spec.id).startswith(tuple(busy)):
+                with suppress(ChildNotFound):
+                    await self._root.terminate_child(spec.id)
+                    self._root.delete_child(spec.id)
 
     def check_loop(self) -> None:
         """Raises WrongLoop on any other event loop, or in any other thread, than the service's own."""
@@ -193,6 +201,8 @@ class Lifetime:
             await asyncio.shield(self._taking)
         if self.heir is not None:  # it is the heir's to close
             return
+        if self._retiring:
+            await asyncio.wait(self._retiring)
         if leave_log and isinstance(self._store, FileStore):
             self._store.leave_log()
         if self._closing is None:

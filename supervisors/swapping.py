@@ -91,7 +91,7 @@ class Swapped:
 
     @property
     def paused(self) -> bool:
-        """Whether the server still waits for `take` or `resume`."""
+        """Whether the same server still waits for `take` or `resume`."""
         return not self._over and self._slot.server is self._server
 
     def limit(self, pause_s: float) -> None:
@@ -99,10 +99,10 @@ class Swapped:
         self._timer = self._slot.floor.clock.call_later(pause_s, self.resume)
 
     def resume(self) -> None:
-        """Let the old server go on, as it was; again, or afterwards: no effect."""
-        if self.paused:
+        """Let the server go on, as it was; again, or afterwards: no effect."""
+        if not self._over:
+            self._end()
             go_on(self._slot)
-        self._end()
 
     def _end(self) -> None:
         self._over = True

@@ -46,7 +46,7 @@ class Handover:
         """
         service = self._service
         former = service._lifetime  # noqa: SLF001 - its other half
-        if former is None or former.heir is not None:
+        if former is None or service._given:  # noqa: SLF001 - its other half
             raise HandoverFailed("the service", "it is closed, or was taken over already")
         begun_s = time.perf_counter()
         live = former.population.live
