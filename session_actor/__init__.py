@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .commands import Target as Target
     from .commands import Uncompact as Uncompact
     from .commands import Unit as Unit
+    from .compaction.branches import Branches as Branches
     from .compaction.errors import AssumptionUnknown as AssumptionUnknown
     from .compaction.errors import CompactionUnknown as CompactionUnknown
     from .compaction.errors import PlanUsed as PlanUsed
@@ -235,6 +236,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".compaction.errors": ("AssumptionUnknown", "CompactionUnknown", "PlanUsed", "StalePlan", "SummaryRejected"),
     ".compaction.overlays": ("Compaction",),
     ".compaction.retracting": ("Contamination",),
+    ".compaction.branches": ("Branches",),
     ".compaction.options": ("Summarizer",),
     ".budget.report": ("Budget",),
     ".budget.reserves": ("output_reserve", "safety_reserve"),

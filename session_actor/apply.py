@@ -289,6 +289,8 @@ def _history_sealed(state: State, event: HistorySealed, _at_us: int, _found: Fou
     state.overlays, state.generation = event.overlays, event.generation
     if event.pins:
         state.pins = dict(event.pins)
+    if event.retractions:  # of frames that are not here: below 0
+        state.retractions = {**state.retractions, **{-frame: one for frame, one in event.retractions}}
     state.importing = False
 
 

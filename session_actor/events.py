@@ -210,6 +210,8 @@ class HistorySealed(Event, frozen=True, gc=False, kw_only=False):
     """The number of the newest compaction there."""
     pins: tuple[tuple[int, Pin], ...] = ()
     """The pins of what was copied, by their frames."""
+    retractions: tuple[tuple[int, Retraction], ...] = ()
+    """Those of what was copied whose own frames were not, by these."""
 
 
 class Gap(Event, frozen=True, gc=False, kw_only=False):

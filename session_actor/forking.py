@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .cell import Birth
 from .deadline import reading_until, seconds_left
 from .events import Source
-from .history import created, history_of, history_to, load_live
+from .history import created, history_of, history_to, load_live, load_stack
 from .moves import frame_of
 
 if TYPE_CHECKING:
@@ -35,6 +35,6 @@ async def birth_from(
     tip = None if at is None else frame_of(state, at)
     frame = None if tip is None else tip.id
     with reading_until(source, timeout_s, deadline_s):
-        await (load_live(state) if at is None else state.table.load_path(frame))
+        await (load_live(state) if at is None else load_stack(state, frame))
     first = created(new_id, metadata, Source(source, frame))
     return Birth(lambda: chain([first], history_of(state) if at is None else history_to(state, frame)))

@@ -8,6 +8,7 @@ import msgspec
 
 from . import content
 from .compaction.overlays import copied, copied_pins
+from .compaction.retracting import left_behind
 from .events import CopiedFrame, Created, HistoryCopied, HistorySealed, Pushed, Source
 from .grow import is_keyframe, place_on
 from .losses import unknown
@@ -120,6 +121,15 @@ def seal_to_go(state: State) -> HistorySealed:
     return _with_views(state, seal_of(state), state.table.has)
 
 
+async def load_stack(state: State, frame_id: int | None) -> None:
+    """Read what `history_to` needs, off the loop. Raises as `Table.load` does."""
+    await state.table.load_path(frame_id)
+    if state.retractions:
+        held = Held()
+        for needed in held.add(state.table, tips_of(state)):
+            await state.table.load(needed)
+
+
 def history_of(state: State) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
     """The events that give a new session the history of this one, each with its weight; ids and times stay.
 
@@ -128,21 +138,23 @@ def history_of(state: State) -> Iterator[tuple[HistoryCopied | HistorySealed, in
     runs = live_runs(state)
     frames = _frames(state.table, runs)
     branches, checkpoints = tuple(state.branches.items()), tuple(state.checkpoints.items())
-    sealed = HistorySealed(branches, checkpoints, state.head, state.attached, state.next_id)
+    known = tuple((-frame, one) for frame, one in state.retractions.items() if frame < 0)
+    sealed = HistorySealed(branches, checkpoints, state.head, state.attached, state.next_id, retractions=known)
     return _records(state.table, frames, _with_views(state, sealed, lambda frame_id: contains(runs, frame_id)))
 
 
 def history_to(state: State, frame_id: int | None) -> Iterator[tuple[HistoryCopied | HistorySealed, int]]:
     """As `history_of`, but only the stack of `frame_id` (None: the empty stack), as branch `main`.
 
-    The checkpoints on it come along. Raises `FrameUnknown`.
+    The checkpoints on it come along, and that something on it was retracted above it. Raises `FrameUnknown`.
     """
     if frame_id is not None and state.table.get(frame_id) is None:
         raise unknown(state, frame_id)
     path = state.table.path(frame_id)
     ids = {frame.id for frame in path}
     names = tuple((name, frame) for name, frame in state.checkpoints.items() if frame in ids and name != MAIN)
-    sealed = HistorySealed(((MAIN, frame_id),), names, frame_id, MAIN, state.next_id)
+    known = left_behind(state, ids, live_runs(state)) if state.retractions else ()
+    sealed = HistorySealed(((MAIN, frame_id),), names, frame_id, MAIN, state.next_id, retractions=known)
     return _records(state.table, path[::-1], _with_views(state, sealed, lambda frame: frame in ids))
 
 

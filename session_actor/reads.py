@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from .cell import Cell
     from .commands import How
+    from .compaction.branches import Branches
     from .compaction.retracting import Contamination
     from .frames import Frame, Instructions, PendingCall
     from .state import State
@@ -111,9 +112,15 @@ class Reads:
             return Stack(table, head, None, state.taken_back)
         return (await self._head_read(timeout_s)).stack(on)  # cold, empty, or no branch
 
-    async def branches(self, *, timeout_s: float | None = 5.0) -> dict[str, int | None]:
-        """Every branch and the frame id of its head (None: empty), as a dict of your own."""
-        return dict((await self._state(timeout_s)).branches)
+    async def branches(self, *, timeout_s: float | None = 5.0) -> Branches:
+        """Every branch and the frame id of its head (None: empty), as a dict of your own.
+
+        `Branches.contaminated` tells what of them came after an assumption that was retracted.
+        """
+        from .compaction.branches import Branches
+
+        state = await self._state(timeout_s)
+        return Branches(state.branches, state.table, state.taken_back)
 
     async def contaminated(self, *, timeout_s: float | None = 5.0) -> dict[str, Contamination]:
         """What came after assumptions that were retracted: of each branch that has any, the frames, root first.

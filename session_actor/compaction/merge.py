@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from session_actor.tokens.estimate import estimate_tokens
@@ -13,7 +14,7 @@ from .slices import at_once
 from .texts import QUESTION_MARKS, folded, key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from .frame_facts import FrameFacts, Ranked
 
@@ -29,6 +30,7 @@ _ANSWERED_KEPT: Final = 16
 _INPUTS_KEPT: Final = 8
 _SEEN_TWICE: Final = 2
 _GOAL_SPACES: Final = 2
+_NONE: Final[Mapping[str, int]] = MappingProxyType({})
 _STEP: Final = 512
 """So many frames are looked at between two pauses."""
 
@@ -37,7 +39,7 @@ def merged(
     parts: Sequence[FrameFacts],
     previous: Facts | None = None,
     *,
-    retracted: Sequence[str] = (),
+    retracted: Mapping[str, int] = _NONE,
     cap_tokens: int,
     family: str = "o200k",
 ) -> Facts:
@@ -46,7 +48,8 @@ def merged(
     Args:
         parts: of each frame of the range, oldest first.
         previous: what the summary kept that these frames come after; None: there is none.
-        retracted: the assumptions that were taken back on the path.
+        retracted: the assumptions that were taken back on the path, each with the newest frame that did so. One that
+            was stated anew since is live.
         cap_tokens: how long the summary may be [tokens].
         family: the tokenizer's family, one of `FAMILIES`.
 
@@ -60,13 +63,12 @@ def merging(
     parts: Sequence[FrameFacts],
     previous: Facts | None = None,
     *,
-    retracted: Sequence[str] = (),
+    retracted: Mapping[str, int] = _NONE,
     cap_tokens: int,
     family: str = "o200k",
 ) -> Generator[None, None, Facts]:
     """`merged` in steps, so that nothing else has to wait for long where there are many frames."""
     old = previous or Facts()
-    wrong = {key(text): text for text in (*(fact.text for fact in old.retracted), *map(_safe, retracted)) if key(text)}
     budget = max(1, cap_tokens // _CAP_SHARE)
     answered, question = _questions(parts, old)
     yield
@@ -74,7 +76,7 @@ def merging(
     yield
     decisions = _said(old.decisions, parts, lambda part: part.decisions)
     yield
-    assumptions = _without(_said(old.assumptions, parts, lambda part: part.assumptions), wrong)
+    assumptions, wrong = _live(_said(old.assumptions, parts, lambda part: part.assumptions), old, retracted)
     yield
     taken_back = _retracted(old, parts, wrong)
     artifacts = _artifacts(old, parts, budget, family)
@@ -124,8 +126,13 @@ def _said(
     return tuple(found.values())
 
 
-def _without(facts: Iterable[Fact], wrong: Iterable[str]) -> tuple[Fact, ...]:
-    return tuple(fact for fact in facts if key(fact.text) not in set(wrong))
+def _live(stated: Sequence[Fact], old: Facts, retracted: Mapping[str, int]) -> tuple[tuple[Fact, ...], dict[str, str]]:
+    """The assumptions that hold, and those that do not, as they were stated, by what identifies them."""
+    taken = {key(fact.text): (fact.text, 0) for fact in old.retracted}
+    taken.update((key(safe), (safe, at)) for text, at in retracted.items() if key(safe := _safe(text)))
+    live = tuple(fact for fact in stated if fact.last_seen > taken.get(key(fact.text), ("", -1))[1])
+    again = {key(fact.text) for fact in live}
+    return live, {one: text for one, (text, _) in taken.items() if one not in again}
 
 
 def _retracted(old: Facts, parts: Sequence[FrameFacts], wrong: dict[str, str]) -> tuple[Fact, ...]:

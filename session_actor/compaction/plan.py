@@ -6,7 +6,7 @@ is seen when it is carried out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import msgspec
@@ -66,8 +66,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     previous: Previous | None = None
     pinned: frozenset[int] = frozenset()
     """Frames that are pinned besides those that were pushed so."""
-    retracted: tuple[str, ...] = ()
-    """The assumptions that were retracted on this path."""
+    retracted: Mapping[str, int] = {}
+    """The assumptions that were retracted on this path, each with the newest frame that did so."""
     instructions: str | None = None
     """What the summary should mind in addition; for the prompts."""
     summarizer_window: int | None = None

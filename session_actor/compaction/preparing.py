@@ -136,7 +136,7 @@ def _wanted(state: State, asked: Ask, overlay: Overlay | None, frames: Sequence[
         window=profile.window,
         family=profile.family,
         previous=_previous(overlay),
-        retracted=tuple(retracted_on(state, head).values()),
+        retracted=retracted_on(state, head),
         instructions=wish.instructions,
         summarizer_window=wish.summarizer_window,
         extra_markers=wish.rule_words,

@@ -207,7 +207,7 @@ GOLDEN = [
         Compacted(
             2,
             40,
-            Verdict(True, (Reason("identifier_missing", "warning", 3),), "## Goal", 64),
+            Verdict(True, (Reason("identifier_missing", "warning", 3),), "## Goal", 64, 1),
             Facts(constraints=(Fact("Never push.", 3),), languages=("en",)),
             (7,),
             "00ff",
@@ -245,6 +245,15 @@ GOLDEN = [
             '"tokens_before":9000,'
             '"tokens_after":1200,"seq":0,"below":50}],"generation":2,"pins":[[7,{"pinned":true,"frames":[7,8],"seq":0,'
             '"below":50}]]}'
+        ),
+    ),
+    (
+        HistorySealed(
+            (("main", 3),), (), 3, "main", 9, retractions=((7, Retraction("the disk is large", "it is full")),)
+        ),
+        (
+            '{"branches":[["main",3]],"checkpoints":[],"head":3,"attached":"main","next_id":9,"retractions":[[7,'
+            '{"assumption":"the disk is large","note":"it is full"}]]}'
         ),
     ),
 ]

@@ -67,7 +67,7 @@ FRAMES = (
     _frame(10, said("user", OPEN)),
 )
 PARTS = tuple(facts_of(frame) for frame in FRAMES)
-FACTS = merged(PARTS, retracted=(RETRACTED,), cap_tokens=CAP_TOKENS)
+FACTS = merged(PARTS, retracted={RETRACTED: 11}, cap_tokens=CAP_TOKENS)
 TEXTS = tuple(text for frame in FRAMES for text in texts_of(frame))
 SOURCE = Source(known_in(PARTS), TEXTS, 6_000, 9_000, range(1, 11))
 

@@ -124,12 +124,12 @@ def accepted(plan: Plan) -> str:
 def test_the_summary_without_a_model_of_any_conversation_is_accepted_in_any_round(data: st.DataObject) -> None:
     talk, previous = Talk(), None
     window = data.draw(SIZES)
-    retracted: tuple[str, ...] = ()
+    retracted: dict[str, int] = {}
     for _ in range(3):
         grow(talk, data, data.draw(st.integers(5, 25)))
         stated = sorted({text for frame in talk.frames for text in frame.assumptions})
         if stated and data.draw(st.booleans()):
-            retracted = (*retracted, data.draw(st.sampled_from(stated)))
+            retracted = {**retracted, data.draw(st.sampled_from(stated)): talk.frames[-1].id}
         if not talk.frames:
             continue
         plan = plan_of(wanted(talk, previous, window=window, retracted=retracted))

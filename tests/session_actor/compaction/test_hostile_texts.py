@@ -93,7 +93,7 @@ def test_a_long_text_of_one_kind_has_facts(piece):
     text = (piece * (LENGTH // len(piece) + 1))[:LENGTH] + "x"
     frame = Frame(1, None, 1, 0, user_input=text, assistant_output=text, decisions=(text,), assumptions=(text[:999],))
     part = facts_of(frame)
-    facts = merged([part], retracted=[text[:500]], cap_tokens=1_000)
+    facts = merged([part], retracted={text[:500]: 9}, cap_tokens=1_000)
     assert all(not has_secret(fact.text) for fact in (*facts.constraints, *facts.decisions, *facts.identifiers))
     assert len(facts.identifiers) <= 64
     assert all(len(rule) <= 700 for rule in part.rules)

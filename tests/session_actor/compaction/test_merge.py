@@ -55,16 +55,27 @@ def test_rules_decisions_and_assumptions_are_kept_once_in_their_first_wording_an
 
 def test_a_retracted_assumption_is_none_any_more():
     stated = facts(frame(1, assumptions=("The disk is large", "The net is fast")))
-    kept = facts(frame(2, "Go on."), previous=stated, retracted=["The  disk is\nlarge"])
+    kept = facts(frame(2, "Go on."), previous=stated, retracted={"The  disk is\nlarge": 3})
     assert said(kept.assumptions) == ["The net is fast"]
     assert kept.retracted == (Fact("The disk is large", 1, "", 1, 1),)
-    later = facts(frame(3, "Go on.", assumptions=("The disk is large",)), previous=kept)
+    later = facts(frame(3, "Go on."), previous=kept)
     assert said(later.assumptions) == ["The net is fast"]
     assert later.retracted == kept.retracted
 
 
+def test_an_assumption_that_is_stated_anew_after_its_retraction_is_live_until_the_next():
+    kept = facts(frame(1, assumptions=("The disk is large",)), retracted={"The disk is large": 2})
+    assert said(kept.retracted) == ["The disk is large"]
+    again = facts(frame(3, assumptions=("The  disk is large",)), previous=kept, retracted={"The disk is large": 2})
+    assert (said(again.assumptions), again.retracted) == (["The disk is large"], ())
+    on = facts(frame(4, "Go on."), previous=again, retracted={"The disk is large": 2})
+    assert (said(on.assumptions), on.retracted) == (["The disk is large"], ())
+    last = facts(frame(5, "Go on."), previous=on, retracted={"The disk is large": 5})
+    assert (last.assumptions, said(last.retracted)) == ((), ["The disk is large"])
+
+
 def test_other_case_or_other_words_are_another_assumption():
-    kept = facts(frame(1, assumptions=("The disk is large", "the disk is large")), retracted=["The disk is large"])
+    kept = facts(frame(1, assumptions=("The disk is large", "the disk is large")), retracted={"The disk is large": 2})
     assert said(kept.assumptions) == ["the disk is large"]
 
 

@@ -211,7 +211,7 @@ def test_what_a_trim_hides_is_summarised_too_and_counts_only_for_what_it_takes_u
 
 
 def test_retracted_assumptions_are_kept_as_such() -> None:
-    plan = made(rich_talk(), retracted=(GUESS,))
+    plan = made(rich_talk(), retracted={GUESS: 99})
     assert plan.facts.assumptions == ()
     assert [fact.text for fact in plan.facts.retracted] == [GUESS]
     verdict = plan.evaluate(plan.extractive())
