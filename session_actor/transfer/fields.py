@@ -7,7 +7,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from session_actor.errors import InvalidArgument, ValueNotStorable
+from session_actor.errors import InvalidArgument, RecordTooLarge, ValueNotStorable
 from session_actor.times import FIRST_US, LAST_US
 
 _OTHER_TYPE = "a field has another type than expected"
@@ -27,6 +27,7 @@ UNREADABLE: Final = (
     RecursionError,
     InvalidArgument,
     ValueNotStorable,
+    RecordTooLarge,
 )
 """What reading a value that is not as expected may raise."""
 
@@ -47,7 +48,7 @@ def reason_of(error: Exception) -> str:
             return reason
     if isinstance(error, KeyError):
         return f"the field {error} is missing"
-    known = isinstance(error, (UnknownName, InvalidArgument, ValueNotStorable))
+    known = isinstance(error, (UnknownName, InvalidArgument, ValueNotStorable, RecordTooLarge))
     return str(error) if known else "a value that cannot be read"
 
 

@@ -20,7 +20,7 @@ from .lines import lines_of, size_of, too_long
 from .messages import read_messages
 from .ndjson import VERSION, Head, Tail, read_line
 from .pi import read_pi
-from .pieces import Begun, Unread
+from .pieces import Begun, Unread, checked_piece
 from .restoring import Restoring
 from .source import state_in
 
@@ -93,7 +93,7 @@ async def import_transcript(
             await task.restore(lines, unread)
     else:
         async with aclosing(lines_of(path)) as lines, aclosing(_pieces(path, lines, found, unread)) as pieces:
-            await task.grow(pieces)
+            await task.grow(pieces, unread)
     return ImportReport(found, task.added, task.skipped, unread.lines, task.sessions, unread.passed)
 
 
@@ -118,7 +118,7 @@ class _Import:
         self.added = self.skipped = 0
         self.sessions: list[str] = []
 
-    async def grow(self, pieces: AsyncIterator[AnyPiece]) -> None:
+    async def grow(self, pieces: AsyncIterator[AnyPiece], unread: Unread) -> None:
         """Import a foreign transcript."""
         name = self._name(None)
         growing: Growing | None = None
@@ -126,6 +126,11 @@ class _Import:
             if isinstance(piece, Begun):
                 await self._finish(growing)
                 growing, name = None, self._name(piece)
+                continue
+            try:
+                piece = checked_piece(piece)  # noqa: PLW2901 - the same, as it can be kept
+            except UNREADABLE as error:
+                unread.add(getattr(piece, "offset", 0), reason_of(error))
                 continue
             if growing is None:
                 growing = await self._begin(name)

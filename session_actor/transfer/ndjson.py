@@ -28,6 +28,7 @@ from session_actor.persistence.frame_index import MAX_FRAME
 from session_actor.times import FIRST_US, LAST_US
 
 from .fields import UnknownName
+from .pieces import check_weight
 from .taking import bare
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ class _Keys(msgspec.Struct, frozen=True, gc=False):
     """Enough of a line to tell which it is."""
 
     form: str | None = None
-    frame: msgspec.Raw | None = None
-    sealed: msgspec.Raw | None = None
+    frame: Free = NULL
+    sealed: Free = NULL
 
 
 AnyLine: TypeAlias = "Head | CopiedFrame | Tail"
@@ -98,9 +99,9 @@ def read_line(data: bytes) -> AnyLine:
     """What a line is, checked. Raises what `fields.UNREADABLE` names."""
     try:
         keys = values.decode_typed(data, _Keys)
-        if keys.frame is not None:
+        if keys.frame is not NULL:
             return _checked_frame(values.decode_typed(data, CopiedFrame))
-        if keys.sealed is not None:
+        if keys.sealed is not NULL:
             return values.decode_typed(data, Tail)
         if keys.form == FORM:
             return values.decode_typed(data, Head)
@@ -119,6 +120,7 @@ def _checked_frame(copied: CopiedFrame) -> CopiedFrame:
         event = msgspec.structs.replace(event, turns=checked(content.turns, event.turns, "turns"))
         if not all(_is_bound(event, block) for turn in event.turns or () for block in turn.blocks):
             raise UnknownName("a result that names no call")
+    check_weight(event)
     return CopiedFrame(copied.at_us, event)
 
 

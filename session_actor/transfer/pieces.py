@@ -6,8 +6,12 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from session_actor import content
 from session_actor.blocks import Native
+from session_actor.content import checked
+from session_actor.events import Pushed
 from session_actor.frames import Tool, Turn
+from session_actor.weight import SURELY_FITS, check_size, weight_of
 
 BEFORE: Final = "\0before"
 """As a parent: whatever stands before it in its lane. No form has such a key."""
@@ -75,6 +79,21 @@ class Begun(msgspec.Struct, frozen=True, gc=False):
 
 AnyPiece: TypeAlias = "Said | Configured | Passed | Summed | Labelled | Begun"
 """Every piece."""
+
+
+def checked_piece(piece: AnyPiece) -> AnyPiece:
+    """A piece as it can be kept. Raises `InvalidArgument`, `ValueNotStorable`, `RecordTooLarge`."""
+    if not isinstance(piece, Said):
+        return piece
+    turns = checked(content.turns, piece.turns, "turns")
+    check_weight(Pushed(0, None, turns=turns))
+    return msgspec.structs.replace(piece, turns=turns)
+
+
+def check_weight(event: Pushed) -> None:
+    """Raise `RecordTooLarge` for a frame that no record can hold."""
+    if weight_of(event) > SURELY_FITS:
+        check_size(event)
 
 
 class Unread:

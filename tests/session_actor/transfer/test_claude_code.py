@@ -28,7 +28,9 @@ def result(call_id: str, content: str = "ok") -> list[dict]:
 
 
 def reply(uuid: str, parent: str, message_id: str, content, **more) -> dict:
-    return line("assistant", uuid, parent, content, message={"id": message_id, "model": "m", "stop_reason": None}, **more)
+    return line(
+        "assistant", uuid, parent, content, message={"id": message_id, "model": "m", "stop_reason": None}, **more
+    )
 
 
 async def test_the_sample_is_a_tree_with_branches_side_chains_and_a_compaction():
