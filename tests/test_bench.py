@@ -34,6 +34,8 @@ KEPT = ("a frame a turn, 1,000 B", "a frame an exchange, 1,000 B")
 BUILDS = ("first build", "unchanged", "after one more step")
 BUILT = ("bytes", "levels of two requests that are one")
 DIALECTS = ("openai_chat", "openai_responses", "anthropic", "gemini")
+GONE = ("go to any record", "step back", "diff of any two")
+REPLAYED = ("open", "memory at most [bytes]", *GONE, *(f"{what}, longest [us]" for what in GONE))
 PARTS = ("texts", "escapes", "around the texts", "headers and indexes", "snapshots", "log", "catalog and marks")
 
 MEASURED = {
@@ -72,6 +74,7 @@ MEASURED = {
     },
     "kill": {*product(("recover", "lost"), LEVELS, (200,))},
     "requests": {*product((*BUILDS, *BUILT), DIALECTS, (20, 60))},
+    "replay": {*product(REPLAYED, ("one session",), (300, 1_000)), ("list", "many sessions", 200)},
 }
 """What this library's own lines must be, in the small size: (op, variant, depth)."""
 
@@ -93,6 +96,7 @@ FLOORS = {
     },
     "disk": {*product(("content [bytes]", "allocated [bytes]"), ("sqlite, a row a turn, 1,000 B",), (200,))},
     "requests": {*product(("JSON and back",), DIALECTS, (20, 60))},
+    "replay": {*product(("read and parse",), ("one session",), (300, 1_000))},
 }
 """Raw limits that must be measured beside, at least."""
 
@@ -108,7 +112,9 @@ def run_bench(name: str, directory: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("name", ["operations", "overhead", "recovery", "actors", "journal", "disk", "requests"])
+@pytest.mark.parametrize(
+    "name", ["operations", "overhead", "recovery", "actors", "journal", "disk", "requests", "replay"]
+)
 def test_a_bench_prints_lines_with_exactly_the_agreed_keys(name, tmp_path):
     lines = run_bench(name, tmp_path)
 

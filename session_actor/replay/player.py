@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
+from os import PathLike
 from typing import TYPE_CHECKING, Final, Self
 
 from session_actor.errors import CheckpointUnknown, FrameUnknown, InvalidArgument
@@ -89,11 +90,14 @@ class Replay:
             MomentUnknown: not one of its records can be read.
             NotAStore, StoreVersionTooNew, StoreCorrupt: the store as a whole cannot be read, or all that is left of the
                 session is behind what was pruned.
+            InvalidArgument: a store in memory has no files.
             OSError: the disk refuses.
 
         Cancelling gives up the wait.
         """
         path = store.root if isinstance(store, FileStore) else store
+        if not is_a(path, (str, PathLike)):
+            raise InvalidArgument("store", f"must be a directory, or the store on one, got {type(path).__name__}")
         return await asyncio.to_thread(cls._opened, path, session_id, models)
 
     @classmethod

@@ -166,7 +166,7 @@ class Player:
             return None
         try:
             event = decode_event(record.kind, record.data)
-            play(self._end, event, record.seq, record.at_us)
+            play(self._end, event, record.seq, timeline.times[-1])
         except _TROUBLE as error:
             if any(snapshot.seq >= record.seq for snapshot in self._snapshots):  # a frame that it needs is pruned
                 self._end = None

@@ -17,7 +17,7 @@ from session_actor import (
     SessionService,
     telemetry,
 )
-from session_actor.commands import AddUser, Checkpoint, Configure, Fork, Goto, Pop, Push, RenameCheckpoint
+from session_actor.commands import AddUser, Checkpoint, Fork, Goto, Pop, Push, RenameCheckpoint
 from session_actor.persistence import FileStore
 from session_actor.replay import playing, read_store
 
@@ -307,5 +307,4 @@ async def test_what_changes_under_a_replay_is_named(folder):
         data = path.read_bytes()
         path.write_bytes(data[:300] + b"?????" + data[305:])
         with pytest.raises(JournalCorrupt, match=path.name):
-            for seq in replay.seqs():
-                replay.at(seq=seq)
+            [replay.at(seq=seq) for seq in replay.seqs()]

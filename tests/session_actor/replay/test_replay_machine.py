@@ -46,14 +46,14 @@ class Past(StateMachine):
 
     def teardown(self) -> None:
         super().teardown()
-        wanted = {number: one for number, one in enumerate(self.live.pictures, 1)}
+        wanted = dict(enumerate(self.live.pictures, 1))
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
             patch.setattr(playing, "PIECE_RECORDS", 9)
             patch.setattr(timeline, "PIECE_RECORDS", 6)
             root = asyncio.run(put(Path(folder) / "store", self.live))
             with read_store(root) as reader, Replay.of(reader, "user-42") as replay:
                 assert (replay.seqs(), replay.damage) == (range(1, len(wanted) + 1), None)
-                order = random.Random(len(wanted)).sample(sorted(wanted), min(len(wanted), 25))  # noqa: S311
+                order = random.Random(len(wanted)).sample(sorted(wanted), min(len(wanted), 25))
                 for seq in order:
                     assert shown(replay.at(seq=seq)) == wanted[seq]
                     if seq > 1:
