@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 
+class Unsaid(float):
+    """A timeout that nobody gave [seconds]: the default of an argument, which can be told from the same number."""
+
+    __slots__ = ()
+
+
 def seconds_left(deadline_s: float) -> float | None:
     """The seconds until then; None: no limit."""
     return None if deadline_s == inf else max(0.0, deadline_s - time.monotonic())

@@ -17,7 +17,7 @@ import anyio
 
 from session_actor import telemetry
 from session_actor.budget.report import RED, YELLOW
-from session_actor.errors import SessionActorError
+from session_actor.errors import CallTimeout, SessionActorError
 from session_actor.handle import Session
 from session_actor.supervisors import ChildSpec, DynamicSupervisor, SupervisorError
 from session_actor.window.fitting import unfitted
@@ -50,7 +50,7 @@ _inside: ContextVar[bool] = ContextVar("session_actor_summarizing", default=Fals
 
 
 class _Tries:
-    """The rounds of one branch."""
+    """The rounds of one branch, whether it is asked for by its name or is the one that the head is on."""
 
     __slots__ = ("count", "exchange", "gained", "told")
 
@@ -87,8 +87,22 @@ class Automatic:
 
     # --- when ---
 
-    async def before(self, cell: Cell, command: BuildRequest) -> None:
-        """Make room before a request that would be at red. Raises nothing but cancellation."""
+    async def before(self, cell: Cell, command: BuildRequest, wait_s: float | None = None) -> None:
+        """Make room before a request that would be at red.
+
+        `wait_s`: how long its caller waits for that [seconds]; None: as long as it takes. Raises CallTimeout when that
+        is up first: a round that was begun goes on.
+        """
+        try:
+            async with asyncio.timeout(wait_s):
+                await self._make_room(cell, command)
+        except TimeoutError:
+            raise CallTimeout(
+                f"no request of session {cell.id!r} in time: a summary that makes room for it is being written, and "
+                "that goes on; ask again later, or give it more time"
+            ) from None
+
+    async def _make_room(self, cell: Cell, command: BuildRequest) -> None:
         state = cell.state
         if _inside.get() or (state is not None and command.key in state.keys.entries()):
             return
@@ -100,11 +114,12 @@ class Automatic:
             if running is None:
                 break
             await asyncio.wait({running.done}, timeout=max(0.0, end_s - monotonic()))
+            is_same = _branch(cell.state, running.branch) == _branch(cell.state, command.on)
             if not running.done.done():
-                if running.branch == command.on:
+                if is_same:
                     self._give_up(cell, running)
                 break
-            if running.branch == command.on and running.model == model:  # else it made room for another: look again
+            if is_same and running.model == model:  # else it made room for another: look again
                 if running.done.result() != "failed":
                     return
                 break
@@ -122,7 +137,7 @@ class Automatic:
             if cell not in self._rounds:
                 self._begin(cell, state, event.on, request.model)
             return
-        tries = self._tries.get(cell, {}).get(event.on)
+        tries = self._tries_of(cell, event.on)
         if tries is not None and tries.gained:
             tries.count, tries.gained = 0, False
 
@@ -172,14 +187,17 @@ class Automatic:
         head = state.head_of(branch)
         top = None if head is None else state.table.slot(head)
         exchange = None if top is None else top.exchange
-        branches = self._tries.setdefault(cell, {})
-        tries = branches.get(branch)
+        branches, name = self._tries.setdefault(cell, {}), state.branch_of(branch)
+        tries = branches.get(name)
         if tries is None or tries.exchange != exchange:
-            tries = branches[branch] = _Tries(exchange)
+            tries = branches[name] = _Tries(exchange)
         if tries.count >= ROUNDS:
             return False
         tries.count += 1
         return True
+
+    def _tries_of(self, cell: Cell, branch: str | None) -> _Tries | None:
+        return self._tries.get(cell, {}).get(_branch(cell.state, branch))
 
     def _give_up(self, cell: Cell, round_: _Round) -> None:
         """Wait no longer: its task ends itself, or is killed when the service closes."""
@@ -196,9 +214,9 @@ class Automatic:
             async with asyncio.timeout(self._timeout_s):
                 result = await self._round(cell, round_)
         except TimeoutError:
-            _tell(cell, ("summarizer_late",))
+            _tell(cell, round_.branch, ("summarizer_late",))
         except Exception as error:  # noqa: BLE001 - the embedder's code may raise anything, and nobody waits for this task
-            _tell(cell, ("failed", type(error).__name__))
+            _tell(cell, round_.branch, ("failed", type(error).__name__))
         finally:
             self._give_up(cell, round_)
             if not round_.done.done():
@@ -210,7 +228,7 @@ class Automatic:
         if plan is None:
             await self._nothing(cell, round_.branch, round_.model)
             return "nothing"
-        text = await self._written(cell, plan)
+        text = await self._written(cell, round_.branch, plan)
         if text is None or self._rounds.get(cell) is not round_:  # it may have come when nobody waited any more
             return "failed"
         await session.commit_compaction(plan, text)
@@ -218,13 +236,13 @@ class Automatic:
         return "compacted"
 
     def _gained(self, cell: Cell, branch: str | None) -> None:
-        tries = self._tries.get(cell, {}).get(branch)
+        tries = self._tries_of(cell, branch)
         if tries is not None:
             tries.gained, tries.told = True, None
 
     async def _nothing(self, cell: Cell, branch: str | None, model: str | None) -> None:
         """Tell that there was nothing to gain, and why, unless that was told already of this exchange."""
-        state, tries = cell.state, self._tries.get(cell, {}).get(branch)
+        state, tries = cell.state, self._tries_of(cell, branch)
         if not telemetry.attached or state is None or tries is None:
             return
         why, head = "no_gain", state.head_of(branch)
@@ -239,33 +257,34 @@ class Automatic:
             metadata = {"session": cell.id, "branch": state.branch_of(branch), "why": why, "automatic": True}
             telemetry.emit((*EVENT, "nothing"), {}, metadata)
 
-    async def _written(self, cell: Cell, plan: Plan) -> str | None:
+    async def _written(self, cell: Cell, branch: str | None, plan: Plan) -> str | None:
         """A summary by the embedder's model that the gate takes; None: there is none.
 
         It is asked for once more, with the reasons, when the gate refused the first.
         """
-        parts = [await self._ask(cell, plan, prompt) for prompt in plan.prompts]
+        ask = partial(self._ask, cell, branch, plan)
+        parts = [await ask(prompt) for prompt in plan.prompts]
         several = len(parts) > 1
         if not parts or (several and not all(parts)):
             return None
-        text = await self._ask(cell, plan, plan.merge_prompt(parts)) if several else parts[0]
+        text = await ask(plan.merge_prompt(parts)) if several else parts[0]
         verdict = await anyio.to_thread.run_sync(plan.evaluate, text)
         if verdict.ok:
             return text
-        _tell(cell, verdict.codes)
-        text = await self._ask(cell, plan, plan.retry_prompt(verdict, parts if several else ()))
+        _tell(cell, branch, verdict.codes)
+        text = await ask(plan.retry_prompt(verdict, parts if several else ()))
         verdict = await anyio.to_thread.run_sync(plan.evaluate, text)
         if verdict.ok:
             return text
-        _tell(cell, verdict.codes)
+        _tell(cell, branch, verdict.codes)
         return None
 
-    async def _ask(self, cell: Cell, plan: Plan, prompt: str) -> str:
+    async def _ask(self, cell: Cell, branch: str | None, plan: Plan, prompt: str) -> str:
         """What the model answers; `""` when the summariser raised, or gave no text."""
         try:
             answer: object = await self._summarizer(prompt, max_tokens=plan.max_tokens, session_id=cell.id)
         except Exception as error:  # noqa: BLE001 - the embedder's code may raise anything
-            _tell(cell, ("summarizer_failed", type(error).__name__))
+            _tell(cell, branch, ("summarizer_failed", type(error).__name__))
             return ""
         return answer if type(answer) is str else ""
 
@@ -280,10 +299,20 @@ class Automatic:
                 await session.commit_compaction(plan, await anyio.to_thread.run_sync(plan.extractive))
                 self._gained(cell, branch)
         except Exception as error:  # noqa: BLE001 - whatever it is, the request comes
-            _tell(cell, ("extract_failed", type(error).__name__))
+            _tell(cell, branch, ("extract_failed", type(error).__name__))
 
 
-def _tell(cell: Cell, codes: Sequence[str]) -> None:
+def _branch(state: State | None, branch: str | None) -> str | None:
+    """The branch's name, whichever way it was asked for; None: a detached head."""
+    return branch if state is None else state.branch_of(branch)
+
+
+def _tell(cell: Cell, branch: str | None, codes: Sequence[str]) -> None:
     if telemetry.attached:
-        metadata = {"session": cell.id, "codes": tuple(codes), "automatic": True}
+        metadata = {
+            "session": cell.id,
+            "branch": _branch(cell.state, branch),
+            "codes": tuple(codes),
+            "automatic": True,
+        }
         telemetry.emit((*EVENT, "rejected"), {}, metadata)

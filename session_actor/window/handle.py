@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from session_actor.budget.refusals import too_long
 from session_actor.commands import BuildRequest, RequestFailed
+from session_actor.deadline import Unsaid, seconds_left
 from session_actor.errors import CallTimeout, InvalidArgument
 from session_actor.ingest import Ingests
 from session_actor.reads import Reads
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from session_actor.ledger.entries import Dialect
     from session_actor.persistence import Level
     from session_actor.requests.request import Request
+
+_BUILD_S: Final = Unsaid(5.0)
+"""How long building a request may take where nobody says [seconds]."""
 
 
 class Asks(Ingests, Reads):
@@ -36,7 +42,7 @@ class Asks(Ingests, Reads):
         extra: Mapping[str, Any] | None = None,
         ephemeral: Content | None = None,
         durability: Level | None = None,
-        timeout_s: float | None = 5.0,
+        timeout_s: float | None = _BUILD_S,
         key: str | None = None,
         expect_head: int | None = None,
     ) -> Request:
@@ -57,8 +63,9 @@ class Asks(Ingests, Reads):
             ephemeral: a text, or blocks, that this request alone shows after the newest user or tool turn: counted,
                 never recorded.
             durability: what is shown has reached this level when the request is given out; None: the service's default.
-            timeout_s: how long to wait, loading what is on the disk included [seconds]; None: no limit. A summary that
-                makes room at red is waited for besides, for the service's `compaction_timeout_s`.
+            timeout_s: how long to wait in all [seconds]: for what is on the disk, and for a summary that makes room at
+                red, which goes on without you. Not given: 5 seconds, and besides the service's `compaction_timeout_s`
+                for that summary. None: no limit but that one.
             key: a retry with the same arguments, `ephemeral` included, gets the same request, even when the
                 conversation has gone on, as long as it is among the newest 32 of the session; None: no key.
             expect_head: as for every change.
@@ -86,13 +93,18 @@ class Asks(Ingests, Reads):
             key=key,
             expect_head=expect_head,
         )
+        deadline_s = inf if timeout_s is None else monotonic() + timeout_s
         state = self._cell.state
         if state is None or state.table.shelf is not None:
             await self._load_shown(command, timeout_s)
         automatic = self._cell.automatic
         if automatic is None:
             return await self.send(command, timeout_s)
-        await automatic.before(self._cell, command)
+        if timeout_s is None or type(timeout_s) is Unsaid:
+            await automatic.before(self._cell, command)
+        else:
+            await automatic.before(self._cell, command, seconds_left(deadline_s))
+            timeout_s = seconds_left(deadline_s)
         request = await self.send(command, timeout_s)
         automatic.after(self._cell, request)
         return request
