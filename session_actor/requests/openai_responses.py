@@ -5,6 +5,7 @@ Nothing is stored there: the whole conversation is sent each time, reasoning as 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.blocks import Image, Native, Text, ToolCall
@@ -27,6 +28,9 @@ MESSAGES: Final = "input"
 OWNED: Final = frozenset(
     {"model", "input", "instructions", "tools", "max_output_tokens", "store", "previous_response_id", "conversation"}
 )
+
+_NO_REASONING: Final = re.compile(r"(?:^|/)(?:gpt-4o|gpt-4\.1|chatgpt-4o|gpt-5-chat)(?!\d)")
+"""Models that do not reason, and refuse to be asked for it: "Encrypted content is not supported with this model"."""
 
 
 def messages(entries: Sequence[Entry], _model: str, /) -> list[dict[str, Any]]:
@@ -57,8 +61,9 @@ def assemble(
         "input": messages,
         "max_output_tokens": max_output_tokens,
         "store": False,
-        "include": ["reasoning.encrypted_content"],
     }
+    if not _NO_REASONING.search(model):
+        request["include"] = ["reasoning.encrypted_content"]
     if system := system_of(instructions):
         request["instructions"] = system
     if tools := native_tools_of(instructions, "openai_responses", model) + [
@@ -75,7 +80,8 @@ def merge(request: dict[str, Any], extra: Mapping[str, Any] | None, /) -> None:
     if include is not None:
         if not isinstance(include, list):
             raise InvalidArgument("extra['include']", f"must be a list, got {type(include).__name__}")
-        request["include"] += [item for item in cast("list[object]", include) if item not in request["include"]]
+        ours = request.setdefault("include", [])
+        ours += [item for item in cast("list[object]", include) if item not in ours]
     request.update(given)
 
 

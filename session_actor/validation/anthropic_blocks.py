@@ -39,8 +39,8 @@ IN_RESULT: Final = frozenset({"text", "image", "document", "search_result", "too
 CALL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 SERVER_ID: Final = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
 _CALL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_LONGEST_IMAGE: Final = 5 << 20
-"""In base64: "image exceeds 5 MB maximum"."""
+_LONGEST_IMAGE: Final = 10 << 20
+"""In base64 (github.com/kolega-ai/kolega-code/pull/354; until 2026 it was half of that)."""
 _PDF: Final = frozenset({"application/pdf"})
 _PLAIN: Final = frozenset({"text/plain"})
 

@@ -31,6 +31,8 @@ _TYPES: Final = ("enabled", "disabled", "adaptive", "between_tools")
 _THINKS: Final = ("enabled", "adaptive")
 _ONE_SAMPLER: Final = re.compile(r"claude-(?:opus-4-[15]|sonnet-4-5|haiku-4-5)(?!\d)")
 _NO_SAMPLERS: Final = re.compile(r"claude-opus-4-[78](?!\d)")
+_ALWAYS_AT_EFFORT: Final = re.compile(r"claude-opus-5(?!\d)")
+_MOST_EFFORT: Final = ("xhigh", "max")
 _NO_PREFILL: Final = re.compile(r"claude-(?:opus|sonnet)-4-[678](?!\d)")
 
 
@@ -45,6 +47,9 @@ def thinking(request: Mapping[str, Any], problems: Problems, most: int | None, *
         _config(found, kind, problems, most, between_tools=has_tools and _interleaves(request))
         if kind == "enabled" and _NO_SAMPLERS.search(name):
             problems.add("thinking.type", "conflict", "must be 'adaptive': this model takes no budget")
+    effort = (as_mapping(request.get("output_config")) or {}).get("effort")
+    if kind == "disabled" and effort in _MOST_EFFORT and _ALWAYS_AT_EFFORT.search(name):
+        problems.add("thinking.type", "conflict", "must not be 'disabled' at this effort: this model thinks then")
     if kind in _THINKS:
         _beside(request, problems)
     _sampling(request, problems, name)

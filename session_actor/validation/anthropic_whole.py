@@ -1,9 +1,9 @@
 """What Anthropic asks of all documents and images of a request together.
 
-Sources: docs "Vision" (more than 20 images: none over 2,000 pixels), "Citations" ("must be enabled on all or none of
-the documents"), "Structured outputs" (not together with citations), "Tool search tool" (a reference names a tool that
-is defined); and what the API answers: "The image was specified using the image/png media type, but the image appears to
-be a image/jpeg image" (github.com/BerriAI/litellm/issues/24900).
+Sources: docs "Vision" (no image over 8,000 pixels; among more than 20 none over 2,000), "Citations" ("must be enabled
+on all or none of the documents"), "Structured outputs" (not together with citations), "Tool search tool" (a reference
+names a tool that is defined); and what the API answers: "The image was specified using the image/png media type, but
+the image appears to be a image/jpeg image" (github.com/BerriAI/litellm/issues/24900).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .problems import Problems
 
 _MANY: Final = 20
-_LONGEST_SIDE: Final = 2_000
+_LONGEST_SIDE: Final = 8_000
+_LONGEST_OF_MANY: Final = 2_000
 _HEAD: Final = 1 << 18
 """So much of the base64 of an image is looked into for its size."""
 _TYPE_HEAD: Final = 64
@@ -60,12 +61,12 @@ class Whole:
                 self._problems.add(found[False], "conflict", why)
             elif has_format and True in found:
                 self._problems.add(found[True], "conflict", "must not have citations where the answer has a format")
-        if len(self._images) <= _MANY:
-            return
+        many = len(self._images) > _MANY
+        most = _LONGEST_OF_MANY if many else _LONGEST_SIDE
         for path, source in self._images:
             size = image_size(_head(source, _HEAD))
-            if size is not None and max(size) > _LONGEST_SIDE:
-                why = f"must be at most {_LONGEST_SIDE:,} pixels wide and high among more than {_MANY} images"
+            if size is not None and max(size) > most:
+                why = f"must be at most {most:,} pixels wide and high{f' among more than {_MANY} images' * many}"
                 self._problems.add(f"{path}.source", "limit", why)
 
     def _type(self, path: str, source: Mapping[str, Any]) -> None:

@@ -32,6 +32,10 @@ _INCLUDABLE: Final = frozenset({
     "message.input_image.image_url", "message.output_text.logprobs", "reasoning.encrypted_content",
     "web_search_call.action.sources", "web_search_call.results",
 })  # fmt: skip
+_HIDDEN: Final = "reasoning.encrypted_content"
+_NO_REASONING: Final = re.compile(r"(?:^|/)(?:gpt-4o|gpt-4\.1|chatgpt-4o|gpt-5-chat)(?!\d)")
+"""Models that do not reason: "Encrypted content is not supported with this model"
+(github.com/pydantic/pydantic-ai/issues/2865, github.com/miquido/draive/issues/399)."""
 _BESIDE: Final = {"file_search": "vector_store_ids", "code_interpreter": "container", "mcp": "server_label"}
 """What a tool of the provider's own cannot be without."""
 _SERVERS: Final = ("server_url", "connector_id", "tunnel_id")
@@ -107,11 +111,13 @@ def _stored(request: Mapping[str, Any], problems: Problems) -> None:
 
 def _answer(request: Mapping[str, Any], problems: Problems, *, whole: bool) -> None:
     """Check what is asked of the answer. `whole`: all that is said is in the request."""
-    include = request.get("include")
+    include, model = request.get("include"), request.get("model")
     if include is not None:
         for place, name in enumerate(problems.sequence("include", include, filled=False) or ()):
             if not isinstance(name, str) or name not in _INCLUDABLE:
                 problems.add(f"include[{place}]", "unknown", f"is {named(name)}, which cannot be included")
+            elif name == _HIDDEN and isinstance(model, str) and _NO_REASONING.search(model):
+                problems.add(f"include[{place}]", "conflict", "must be left out: this model does not reason")
     text = as_mapping(request.get("text"))
     wanted = None if text is None else as_mapping(text.get("format"))
     if wanted is not None and wanted.get("type") == "json_schema":

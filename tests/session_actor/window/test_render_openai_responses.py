@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from session_actor import validate_request
 from session_actor.blocks import Document, Image, Text, ToolCall
 from session_actor.ledger.entries import AssistantEntry, ResultsEntry, UserEntry
 from session_actor.requests import openai_responses
@@ -126,3 +129,12 @@ def test_what_is_none_and_what_is_only_given_out_is_not_sent_back():
         {"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}, "status": "failed"},
         code,
     ]
+
+
+@pytest.mark.parametrize("model", ["gpt-4o-mini", "gpt-4.1-2025-04-14", "openai/gpt-4o", "gpt-5-chat-latest"])
+def test_a_model_that_does_not_reason_is_not_asked_for_its_reasoning(model):
+    request = openai_responses.assemble(model, None, [{"role": "user", "content": "Hello"}], 100)
+    assert "include" not in request
+    assert validate_request("openai_responses", request) == []
+    openai_responses.merge(request, {"include": ["message.output_text.logprobs"]})
+    assert request["include"] == ["message.output_text.logprobs"]

@@ -42,7 +42,7 @@ CASES = [
         "an image that is too large",
         "limit",
         "messages[0].content[1].source.data",
-        put("messages", 0, "content", 1, "source", "data", value="A" * ((5 << 20) + 4)),
+        put("messages", 0, "content", 1, "source", "data", value="A" * ((10 << 20) + 4)),
     ),
     Case("an argument of another call", "unknown", "request", put("max_completion_tokens", value=5)),
     defect(

@@ -198,6 +198,22 @@ PAIRS = [
         put("functions", value=[{"name": "f"}, {"name": "f"}]),
         put("functions", value=[{"name": "f"}, {"name": "g"}]),
     ),
+    *(
+        Pair(
+            RESPONSES,
+            f"the reasoning of {model}",
+            "conflict",
+            "include[0]",
+            all_of(put("model", value=model), put("input", value="x")),
+            all_of(put("model", value=other), put("input", value="x")),
+        )
+        for model, other in (
+            ("gpt-4o", "o3"),
+            ("gpt-4.1-mini-2025-04-14", "gpt-5-mini"),
+            ("openai/gpt-4o-mini", "openai/gpt-5.1"),
+            ("gpt-5-chat-latest", "gpt-5.1-chat-latest"),
+        )
+    ),
     own(
         "a search in no store",
         "missing",

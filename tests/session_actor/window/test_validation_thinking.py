@@ -97,6 +97,21 @@ PAIRS = [
         [put("model", value="claude-opus-4-7"), put("thinking", value=THINKS)],
         [put("model", value="claude-opus-4-6"), put("thinking", value=THINKS)],
     ),
+    claude(
+        "no thinking, and all effort",
+        "conflict",
+        "thinking.type",
+        [
+            put("model", value="claude-opus-5"),
+            put("thinking", value={"type": "disabled"}),
+            put("output_config", value={"effort": "max"}),
+        ],
+        [
+            put("model", value="claude-opus-5"),
+            put("thinking", value={"type": "disabled"}),
+            put("output_config", value={"effort": "high"}),
+        ],
+    ),
     *(
         claude(
             f"{key} of a model that has its own",

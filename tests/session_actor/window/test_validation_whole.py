@@ -169,6 +169,13 @@ PAIRS = [
         all_of(said(*[image()] * 19), answered(image(data=png(2_001)), is_error=False)),
     ),
     pair(
+        "a very large image",
+        "limit",
+        "messages[0].content[1].source",
+        said(image(data=png(8_001))),
+        said(image(data=png(8_000))),
+    ),
+    pair(
         "an image that is of another type",
         "media-type",
         "messages[0].content[1].source.media_type",
