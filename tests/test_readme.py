@@ -1,7 +1,7 @@
 """Everything that the README and the pages beside it show is run, and what it prints is compared with what they say.
 
-A piece of the README has a service and a new session for itself, and a client of Anthropic's SDK whose server is here;
-the pieces of another page run one after the other.
+A piece of the README or of the guide has a service and a new session for itself, and a client of Anthropic's SDK whose server
+is here; the pieces of another page run one after the other.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from session_actor import SessionService, validate_request
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = ROOT / "docs" / "guide.md"
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
@@ -47,13 +49,14 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-BLOCKS = blocks(ROOT / "README.md")
+BLOCKS = [*blocks(ROOT / "README.md"), *blocks(GUIDE)]
 SCRIPTS = [block for block in BLOCKS if "asyncio.run(" in block.code]
 PIECES = [block for block in BLOCKS if "asyncio.run(" not in block.code]
+RUN_ON = [page for page in PAGES if page != GUIDE]
 
 
 def line_of(block: Block) -> str:
-    return f"line-{block.line}"
+    return f"{block.page}-{block.line}"
 
 
 def test_the_readme_starts_with_an_example_of_at_most_ten_statements():
@@ -63,7 +66,7 @@ def test_the_readme_starts_with_an_example_of_at_most_ten_statements():
 
 
 def test_every_fenced_block_of_python_is_run():
-    assert README.count("```python") == len(SCRIPTS) + len(PIECES)
+    assert (README + GUIDE.read_text(encoding="utf-8")).count("```python") == len(SCRIPTS) + len(PIECES)
     assert SCRIPTS
     assert PIECES
     assert PAGES
@@ -183,7 +186,7 @@ async def test_a_piece_of_the_readme_prints_what_it_says(block: Block, tmp_path:
 
 
 @pytest.mark.usefixtures("_logs_aside")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", RUN_ON, ids=lambda page: page.stem)
 async def test_the_pieces_of_a_page_print_what_it_says_one_after_the_other(page: Path):
     names: dict[str, object] = {}
     for block in blocks(page):
@@ -191,7 +194,7 @@ async def test_the_pieces_of_a_page_print_what_it_says_one_after_the_other(page:
 
 
 def test_logs_that_are_routed_as_the_readme_says_leave_standard_output_alone(tmp_path: Path):
-    (routing,) = [block.code for block in BLOCKS if "structlog.configure" in block.code]
+    (routing,) = [block.code for block in blocks(ROOT / "docs" / "reference.md") if "structlog.configure" in block.code]
     program = tmp_path / "program.py"
     program.write_text(f"{routing}\nstructlog.get_logger().warning('server_crashed', server='user-42')\n")
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
@@ -224,7 +227,7 @@ async def check_app(app) -> None:
 
 def test_every_argument_of_open_is_in_the_table_with_its_default():
     parameters = [p for p in inspect.signature(SessionService.open).parameters.values() if p.name != "cls"]
-    rows = dict(re.findall(r"^\| `(\w+)` \| (?:`(.*?)`)? ?\|", README, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(\w+)` \| (?:`(.*?)`)? ?\|", REFERENCE, re.MULTILINE))
     assert {p.name for p in parameters} == rows.keys() & {p.name for p in parameters}
     for parameter in parameters:
         if parameter.default is not parameter.empty:
@@ -232,7 +235,7 @@ def test_every_argument_of_open_is_in_the_table_with_its_default():
 
 
 def test_the_values_in_the_table_have_the_fields_that_it_names():
-    table = README.split("### The values")[1].split("###")[0]
+    table = REFERENCE.split("## The values")[1].split("##")[0]
     rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
     assert len(rows) > 15
     for names, fields in rows:
@@ -253,7 +256,7 @@ def fields_of(value: type) -> tuple[str, ...]:
 
 
 def test_every_method_is_in_the_table():
-    table = README.split("### All methods")[1].split("\n###")[0]
+    table = REFERENCE.split("## All methods")[1].split("\n##")[0]
     for owner in (session_actor.Session, SessionService):
         told = {
             name
@@ -264,7 +267,7 @@ def test_every_method_is_in_the_table():
 
 
 def test_every_error_of_the_library_is_in_the_table():
-    table = README.split("### Errors and retries")[1].split("\n### ")[0]
+    table = REFERENCE.split("## Errors")[1].split("\n## ")[0]
     named = [
         getattr(session_actor, name) for name in re.findall(r"`([A-Z]\w+)`", table) if hasattr(session_actor, name)
     ]
@@ -275,7 +278,7 @@ def test_every_error_of_the_library_is_in_the_table():
 
 
 def test_the_errors_in_the_table_are_errors_of_the_library():
-    table = README.split("### Errors and retries")[1].split("\n### ")[0]
+    table = REFERENCE.split("## Errors")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (`[A-Z].*?) \|", table, re.MULTILINE)
     names = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
     assert len(names) > 5

@@ -182,9 +182,9 @@ async def test_a_refused_question_has_a_status_that_says_why(tmp_path: Path, mon
         assert await status("mira", b"two") == 503
 
 
-def test_the_statuses_are_those_of_the_readme():
-    readme = PATH.parents[1] / "README.md"
-    rows = re.findall(r"^\| (`[A-Z].*?) \|.*\| (\d{3}) \|$", readme.read_text(encoding="utf-8"), re.MULTILINE)
+def test_the_statuses_are_those_of_the_reference():
+    reference = PATH.parents[1] / "docs" / "reference.md"
+    rows = re.findall(r"^\| (`[A-Z].*?) \|.*\| (\d{3}) \|$", reference.read_text(encoding="utf-8"), re.MULTILINE)
     told = {getattr(session_actor, name): int(status) for row, status in rows for name in re.findall(r"\w+", row)}
     assert {kind: example.status_of(kind) for kind in told} == told
     assert example.STATUS.keys() <= told.keys()
