@@ -1,7 +1,7 @@
 """The journals of a cut: each session's records are written behind the valid part of its journal, and synced.
 
 One session's trouble holds up no other: whose journal the disk refuses again and again gets a new file for what comes,
-and the one that is refused is left as it is.
+and the one that is refused is left as it is. Is that refused, too, or the journal damaged, its records stay in the log.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .catalog import CatalogRow
+from .errors import CatalogCorrupt, StoreCorrupt, StoreVersionTooNew
 from .journal_writer import JournalWriter
 from .names import journal_path
 from .reserve import is_full
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from .storage import Disk
 
 PIECE_RECORDS: Final = 512
+NUMBERS: Final = 16
+"""So many new files are tried in turn for a session whose journal is refused."""
 
 
 class Grown(NamedTuple):
@@ -41,6 +44,8 @@ class Grown(NamedTuple):
 Places = list[tuple[int, "array[int]"]]
 """Index of a segment among those that are cut, and where in it a session's records lie."""
 Spans = dict["SessionLog", Places]
+Refusals = dict["SessionLog", Exception]
+"""Why records of sessions could not be moved."""
 
 
 class CutJournals:
@@ -56,14 +61,18 @@ class CutJournals:
         """Sessions whose journals the disk refused to the last cuts, and to how many."""
 
     def write_group(
-        self, work: list[tuple[SessionLog, Places]], contents: list[bytes], folders: set[str], errors: list[OSError]
+        self, work: list[tuple[SessionLog, Places]], contents: list[bytes], folders: set[str], refusals: Refusals
     ) -> list[Grown]:
-        """Write all journals of a group and sync them afterwards: the file system then does much of it together."""
+        """Write all journals of a group and sync them afterwards: the file system then does much of it together.
+
+        `folders`: takes those in which names changed. `refusals`: takes why a journal was refused. Raises OSError when
+        the disk is full, and `CatalogCorrupt`.
+        """
         writers: list[tuple[SessionLog, JournalWriter]] = []
         grown: list[Grown] = []
         try:
             for log, places in work:
-                with self._refusing(log, errors):
+                with self.refusing(log, refusals):
                     if log in self.refused:
                         grown.append(self._write_past(log, places, contents, folders))
                         continue
@@ -71,25 +80,38 @@ class CutJournals:
                     writers.append((log, writer))
                     grown.append(_append(writer, log, places, contents))
             for log, writer in writers:
-                with self._refusing(log, errors):
-                    writer.sync()
+                if log not in refusals:
+                    with self.refusing(log, refusals):
+                        writer.sync()
         finally:
             for _, writer in writers:
                 writer.close()
-        return grown
+        return [one for one in grown if one.log not in refusals]
 
     @contextlib.contextmanager
-    def _refusing(self, log: SessionLog, errors: list[OSError]) -> Generator[None]:
-        """What the disk refuses of one journal says nothing of the others; a full disk does."""
+    def refusing(self, log: SessionLog, refusals: Refusals) -> Generator[None]:
+        """What is refused of one session says nothing of the others; a full disk, or a damaged catalog, does."""
         try:
             yield
+        except CatalogCorrupt:
+            raise
         except OSError as error:
             if is_full(error):
                 raise
-            number = 1 if log.extent is None else log.extent.number
-            error.filename = error.filename or f"{self._folder}/{journal_path(log.session, number)}"
-            self.refused[log] = self.refused.get(log, 0) + 1
-            errors.append(error)
+            self.refuse(log, error, refusals)
+        except (StoreCorrupt, StoreVersionTooNew) as error:  # no new file would mend that
+            refusals[log] = error
+
+    def refuse(self, log: SessionLog, error: OSError, refusals: Refusals) -> None:
+        """The disk refuses a session's journal."""
+        number = 1 if log.extent is None else log.extent.number
+        error.filename = error.filename or f"{self._folder}/{journal_path(log.session, number)}"
+        self.refused[log] = self.refused.get(log, 0) + 1
+        refusals[log] = error
+
+    def folder_of(self, log: SessionLog) -> str:
+        """Where a session's journal is."""
+        return f"{self._folder}/{journal_path(log.session, 1)}".rpartition("/")[0]
 
     def _write_past(self, log: SessionLog, places: Places, contents: list[bytes], folders: set[str]) -> Grown:
         """Write a journal that was refused before; if it is again, into a new file: no session holds up the cut."""
@@ -98,7 +120,7 @@ class CutJournals:
         except OSError as error:
             if is_full(error):
                 raise
-            writer = self._writer(log, folders, (error, self.refused[log]))
+            writer = self._writer(log, folders, (error, (self.refused[log] - 1) % NUMBERS + 1))
             return self._write_alone(writer, log, places, contents)
 
     @staticmethod

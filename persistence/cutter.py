@@ -5,6 +5,10 @@ as that takes; sync the journals and the folders of new ones; remove the files o
 done; commit to the catalog how far each journal is now valid, which files are sealed, and which segment is the first
 that still counts; only then remove the segments. Dying anywhere leaves either the old state, whose half-written journal
 bytes and files are beyond what the catalog counts and are written again by the next cut, or the new one.
+
+What is refused of one session (its folder cannot be written, its journal is damaged) keeps no other from being cut: its
+records stay in the log, and so do that segment and all behind it; of what is in journals already, whoever reads the log
+takes no notice. It is tried again. When the log has grown too far by that, the store takes no more.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from .catalog import Catalog
-    from .cut_journals import Grown, Spans
+    from .cut_journals import Grown, Refusals, Spans
     from .disk_thread import DiskThread
     from .log import Log
     from .removal import Remover
@@ -40,6 +44,8 @@ CUT_BYTES: Final = 32 * 1024 * 1024
 GROUP_SESSIONS: Final = 32
 YIELD_SESSIONS: Final = 1000
 RETRY_S: Final = 5.0
+MOST_SEGMENTS: Final = 128
+"""So far the log may grow while the cut is refused: a gigabyte, with segments of 8 MB."""
 
 
 class Cutter:
@@ -79,6 +85,8 @@ class Cutter:
         self._trouble = trouble
         self._on_cut = on_cut
         self._sealed = asyncio.Event()
+        self._tried: set[SessionLog] = set()
+        """Whose records were refused once more since it was begun to try that again."""
 
     def wake(self) -> None:
         """There may be something to cut."""
@@ -91,10 +99,11 @@ class Cutter:
             await self._sealed.wait()
             self._sealed.clear()
             try:
-                while await self.cut():
-                    pass
+                await self.cut_all()
             except (OSError, PersistenceError) as error:
                 self._trouble.note(error, "cut_failed")
+                if len(self._log.sealed) > MOST_SEGMENTS:
+                    self._trouble.stop(error)
                 with contextlib.suppress(OSError, PersistenceError):  # more of the log stays than is noted
                     await self.note_end()
                 if not (is_full(error) and await self._made_room()):
@@ -119,40 +128,84 @@ class Cutter:
             return False
 
     async def cut(self) -> int:
-        """Cut what is sealed now, up to `CUT_BYTES`; returns how many segments were cut.
+        """Cut what is sealed now, up to `CUT_BYTES`; returns how many segments were dealt with.
 
-        Raises OSError and `StoreCorrupt`; then nothing has changed. Cancelling gives up between two steps.
+        When there is none that was not, what was refused is tried again. Raises OSError and `StoreCorrupt`: nothing has
+        changed, or only what is refused was left, and the error is the first of these. Cancelling gives up between two
+        steps.
         """
+        self._tried.clear()
+        count, refusal = await self._cut()
+        if refusal is not None:
+            raise refusal
+        return count
+
+    async def cut_all(self) -> None:
+        """Cut until nothing is left but what is refused, of which the first is raised; see `cut`."""
+        self._tried.clear()
+        first: Exception | None = None
+        count = 1
+        while count:
+            count, refusal = await self._cut()
+            first = first or refusal
+        if first is not None:
+            raise first
+
+    async def _cut(self) -> tuple[int, Exception | None]:
+        """As `cut`, but it returns what is refused."""
         await self.lock.acquire()
         committing = False
         try:
-            segments = [] if self._trouble.lost is not None else self._ready()
+            segments = [] if self._trouble.lost is not None else self._ready() or self._left()
             if not segments:
-                return 0
+                return 0, None
             contents = [await self._thread.run(partial(self._contents, segment)) for segment in segments]
-            spans = await _by_session(segments)
+            spans = self._without_left(await _by_session(segments), again=segments[0].cut)
             _note_dead(spans, contents)
-            dead = [log for log in spans if log.dead]
-            for log in dead:  # first: a later birth's journal takes the place of theirs
-                await self._remove(log)
-            grown = await self._write_journals([log for log in spans if not log.dead], spans, contents)
+            refusals: Refusals = {}
+            dead = await self._bury([log for log in spans if log.dead], refusals)
+            unburied = {log.session for log in (*refusals, *self._tried) if log.dead}
+            alive = [log for log in spans if not log.dead]  # a later birth's journal takes the place of a dead one's
+            ready = [log for log in alive if log.session not in unburied]
+            grown = await self._write_journals(ready, spans, contents, refusals)
+            if segments[0].cut:
+                self._tried.update(refusals, (log for log in alive if log.session in unburied))
             committing = True
             await self._commit(segments, grown, dead)
-            return len(segments)
+            return len(segments), next(iter(refusals.values()), None)
         finally:
             if not committing:
                 self.lock.release()
 
+    def _without_left(self, spans: Spans, *, again: bool) -> Spans:
+        """Without sessions that have older records that are left; of these, `again`, those that were not tried yet."""
+        out = self._tried if again else {log for segment in self._log.sealed if segment.cut for log in segment.spans}
+        return {log: places for log, places in spans.items() if log not in out}
+
     def _ready(self) -> list[Segment]:
+        """Sealed segments that were not cut yet."""
+        return self._some(segment for segment in self._log.sealed if not segment.cut)
+
+    def _left(self) -> list[Segment]:
+        """Those of which something is left that was not tried again."""
+        return self._some(segment for segment in self._log.sealed if segment.cut and segment.spans.keys() - self._tried)
+
+    def _some(self, candidates: Iterable[Segment]) -> list[Segment]:
         segments: list[Segment] = []
         size, limit = 0, 0 if self._log.reserve.given_up else CUT_BYTES  # the reserve is room for one segment
-        for segment in self._log.sealed:
+        for segment in candidates:
             size += segment.end
             damaged = self._log.damaged is not None and segment.number >= self._log.damaged
             if damaged or segment.synced < segment.end or (segments and size > limit):
                 break
             segments.append(segment)
         return segments
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The folders of journals that are refused: their records stay in the log."""
+        left = {log for segment in self._log.sealed if segment.cut for log in segment.spans}
+        return tuple(sorted({self._journals.folder_of(log) for log in left}))
 
     def _contents(self, segment: Segment) -> bytes:
         """The bytes of a segment, which must be those that were written."""
@@ -170,29 +223,48 @@ class Cutter:
 
     # --- journals -----------------------------------------------------------------------------------------------------
 
-    async def _write_journals(self, logs: list[SessionLog], spans: Spans, contents: list[bytes]) -> list[Grown]:
-        """Raises the first error when all others are written, so that all sessions that are refused are known."""
+    async def _bury(self, logs: list[SessionLog], refusals: Refusals) -> list[SessionLog]:
+        """Remove the files of sessions that are dead; returns those whose files are gone."""
+        gone: list[SessionLog] = []
+        for log in logs:
+            with self._journals.refusing(log, refusals):
+                await self._remove(log)
+                gone.append(log)
+        return gone
+
+    async def _write_journals(
+        self, logs: list[SessionLog], spans: Spans, contents: list[bytes], refusals: Refusals
+    ) -> list[Grown]:
+        """Those that could be written, and are on the disk."""
         grown: list[Grown] = []
         folders: set[str] = set()
-        errors: list[OSError] = []
         for group in _groups(logs):
             work = [(log, spans[log]) for log in group]
-            grown += await self._thread.run(partial(self._journals.write_group, work, contents, folders, errors))
-        if errors:
-            raise errors[0]
-        await self._thread.run(lambda: self._sync_folders(folders))
-        return grown
+            grown += await self._thread.run(partial(self._journals.write_group, work, contents, folders, refusals))
+        return await self._thread.run(lambda: self._sync_folders(folders, grown, refusals))
 
-    def _sync_folders(self, folders: set[str]) -> None:
+    def _sync_folders(self, folders: set[str], grown: list[Grown], refusals: Refusals) -> list[Grown]:
+        """What is refused of one folder says nothing of the others, unless it is that of all."""
         for folder in sorted(folders):
-            self._disk.sync_dir(folder)
+            try:
+                self._disk.sync_dir(folder)
+            except OSError as error:
+                inside = [one.log for one in grown if self._journals.folder_of(one.log) == folder]
+                if is_full(error) or not inside:
+                    raise
+                error.filename = error.filename or folder
+                for log in inside:
+                    self._journals.refuse(log, error, refusals)
+        return [one for one in grown if one.log not in refusals]
 
     # --- catalog ------------------------------------------------------------------------------------------------------
 
     async def _commit(self, segments: list[Segment], grown: list[Grown], dead: list[SessionLog]) -> None:
         """Make the cut valid. The lock is released when the catalog has answered, even if nobody waits any more."""
         births = [(log.session, log.birth) for log in dead]
-        first_live, log_end = self._first_live_after(len(segments)), self._log.durable_end()
+        moved = {*(one.log for one in grown), *dead}
+        gone = self._gone_after(segments, moved)
+        first_live, log_end = self._first_live_after(gone), self._log.durable_end()
 
         def job() -> None:
             sealed = (row for one in grown for row in one.sealed)
@@ -201,13 +273,23 @@ class Cutter:
         def then(error: BaseException | None) -> None:
             try:
                 if error is None:
-                    self._committed(segments, grown, dead)
+                    self._committed(segments, gone, grown, dead)
             finally:
                 self.lock.release()
 
         await self._thread.run(job, then)
 
-    def _committed(self, segments: list[Segment], grown: list[Grown], dead: list[SessionLog]) -> None:
+    def _gone_after(self, segments: list[Segment], moved: set[SessionLog]) -> int:
+        """How many of the oldest segments have nothing left when these were cut, and these sessions moved."""
+        gone = 0
+        for segment in self._log.sealed:
+            left = segment.spans.keys() - moved if segment in segments else segment.spans
+            if left or not (segment.cut or segment in segments):
+                break
+            gone += 1
+        return gone
+
+    def _committed(self, segments: list[Segment], gone: int, grown: list[Grown], dead: list[SessionLog]) -> None:
         for one in grown:
             one.log.extent = one.extent
             if one.broken is not None:
@@ -215,13 +297,20 @@ class Cutter:
         for log in (*(one.log for one in grown), *dead):
             self._journals.refused.pop(log, None)
         self.unforgotten.difference_update((log.session, log.birth) for log in dead)
+        moved = [*(one.log for one in grown), *dead]
         for segment in segments:
-            self._log.sealed.popleft()
+            segment.cut = True
+            for log in moved:
+                segment.spans.pop(log, None)
+        cut = [self._log.sealed.popleft() for _ in range(gone)]
+        for segment in cut:
             segment.data = None
+        if len(self._log.sealed) <= MOST_SEGMENTS:
+            self._trouble.go_on()
         self.last_cut_us = time.time_ns() // 1000
         with contextlib.suppress(StoreClosed):  # closed since: they are removed when the store is opened next
-            self._thread.submit(lambda: self._log.remove(segments), self._on_removed)
-        self._tell(_groups([*(one.log for one in grown), *dead]))
+            self._thread.submit(lambda: self._log.remove(cut), self._on_removed)
+        self._tell(_groups(moved))
 
     def _tell(self, groups: Iterator[list[SessionLog]]) -> None:
         """Tell whose journals grew, a bounded number a turn of the loop."""

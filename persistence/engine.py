@@ -27,7 +27,7 @@ from .trouble import Trouble
 from .writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 
     from .disk_thread import Result
     from .events import Events
@@ -202,11 +202,14 @@ class Engine:
         noted = await self.read_thread.run(self.catalog.log_end)
         recovered = await recovery.run(first_live, noted)
         for log in recovered.dead:
-            await self.cutter.forget(log)
+            try:
+                await self.cutter.forget(log)
+            except OSError as error:  # it is dead all the same, and tried again by the cut
+                self.trouble.note(error, "delete_failed")
         alive = [log for log in recovered.logs.values() if not log.dead]
         for first in range(0, len(alive), ATTACH_SESSIONS):
             group = alive[first : first + ATTACH_SESSIONS]
-            await self.read_thread.run(partial(self._attach, group))
+            await self.read_thread.run(partial(self._attach, group, recovered.first_seqs))
         return recovered
 
     def _make_root(self) -> None:
@@ -242,16 +245,24 @@ class Engine:
     def _is_buried(self, session: str, birth: str) -> bool:
         return birth in self.catalog.dead_births(session)
 
-    def _attach(self, logs: list[SessionLog]) -> None:
-        """Tell sessions in the log what the catalog has of them. Blocks."""
+    def _attach(self, logs: list[SessionLog], first_seqs: Mapping[SessionLog, int]) -> None:
+        """Tell sessions in the log what the catalog has of them. Blocks. `first_seqs`: their oldest records there."""
         for log in logs:
             row = self.catalog.get(log.session)
             if row is not None and row.birth == log.birth:
                 log.created_us = row.created_us
                 log.extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
-                if not log.appended_seq:  # the log has none of its records, but damage that was one
+                if first_seqs.get(log, row.seq + 1) <= row.seq:  # a cut that left others' records in the log
+                    self._leave_out(log, row.seq)
+                if log.appended_seq < row.seq:  # and no newer ones are there, or damage that was one
                     log.appended_seq = log.written_seq = log.synced_seq = row.seq
                     log.tail_sum = row.sum.encode()
+
+    def _leave_out(self, log: SessionLog, seq: int) -> None:
+        """Take no notice of a session's records in the log up to `seq`. Blocks."""
+        for segment in self.log.sealed:
+            if log in segment.spans and not segment.leave_out(log, seq, self._disk):
+                break
 
     @property
     def unsynced(self) -> int:
@@ -283,8 +294,7 @@ class Engine:
         await self._sync_thread.run(lambda: None)  # a sync that runs has ended, and was noted
         try:
             self.log.seal()
-            while await self.cutter.cut():
-                pass
+            await self.cutter.cut_all()
         except (OSError, PersistenceError) as error:
             self.trouble.note(error, "cut_failed")
 

@@ -90,6 +90,8 @@ class LogCheck:
             if before is None:
                 self.dead.add(owner)
                 return
+            if record.seq <= before.seq:
+                return  # a cut that left others' records in the log moved it
             self.firsts[owner] = record.seq
             if self._wanted is not None:
                 self._of_birth[owner] = self._wanted(owner)

@@ -145,9 +145,10 @@ class _Outlook:
         damage = [found for number, found in self._survey.damage if (number, found.offset) > place]
         lost_at_end = sum((found.owners or ()).count(owner) for found in damage)
         created_us = 0 if row is None else row.created_us
-        return Source(session, owner[1], created_us, row, partial(self._logged, owner), lost_at_end)
+        logged = partial(self._logged, owner, 0 if row is None else row.seq)
+        return Source(session, owner[1], created_us, row, logged, lost_at_end)
 
-    def _logged(self, owner: Owner) -> Iterator[tuple[Record, bytes]]:
+    def _logged(self, owner: Owner, behind: int) -> Iterator[tuple[Record, bytes]]:
         for logged in self._survey.records():
-            if logged.owner == owner:
+            if logged.owner == owner and logged.record.seq > behind:
                 yield logged.record, logged.line

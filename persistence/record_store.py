@@ -152,4 +152,5 @@ class RecordStore:
             last_cut_us=engine.cutter.last_cut_us,
             last_snapshot_us=engine.snapshotter.last_us,
             live_segments=len(engine.log.sealed) + (engine.log.current is not None),
+            refused_folders=engine.cutter.refused,
         )

@@ -54,6 +54,8 @@ class Recovered:
         """All damage."""
         self.last_lines: dict[SessionLog, tuple[int, int]] = {}
         """Segment and offset of each session's newest record in the log."""
+        self.first_seqs: dict[SessionLog, int] = {}
+        """The number of its oldest record there."""
 
 
 class LogRecovery:
@@ -233,7 +235,8 @@ class LogRecovery:
         for count, (log, newest) in enumerate(self._newest.items(), 1):
             try:
                 last = decode_record(newest + b"\n")
-                log.created_us = decode_record(self._oldest[log] + b"\n").at_us
+                first = decode_record(self._oldest[log] + b"\n")
+                log.created_us, self._found.first_seqs[log] = first.at_us, first.seq
             except LineDamaged:  # the line's sum fits, and what it holds is no record
                 number, begin = self._last_line[log]
                 self._damage.append((number, Damage(self._log.path(number), begin, ((log.session, log.birth),))))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
+from itertools import takewhile
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from .record import log_head
+from .errors import LineDamaged
+from .record import decode_record, log_head
 
 if TYPE_CHECKING:
     from array import array
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
     from .header import SegmentRef
     from .session_log import SessionLog
-    from .storage import DiskFile
+    from .storage import Disk, DiskFile
 
 _NEARBY_BYTES = 16 * 1024
 
@@ -28,12 +31,14 @@ class Segment:
     is. `last_sum`: sum of the last line that was made. `spans`: for each session with records here, start and end of
     each record, made and perhaps not yet written.
     `marked`: up to here a later line of the segment shows that it was synced. `data`: its bytes, when they were
-    read and checked when the store was opened; `crc` is then not known.
+    read and checked when the store was opened; `crc` is then not known. `cut`: its records are in journals, but for
+    those that are left in `spans`: their journals are refused.
     """
 
     __slots__ = (
         "continues",
         "crc",
+        "cut",
         "data",
         "end",
         "file",
@@ -61,6 +66,7 @@ class Segment:
         self.crc = crc32(header[0])
         self.last_sum = header[1].encode()
         self.data: bytes | None = None
+        self.cut = False
         self.spans: dict[SessionLog, array[int]] = {}
 
     @property
@@ -87,11 +93,36 @@ class Segment:
             if not spans:
                 del self.spans[log]
 
+    def leave_out(self, log: SessionLog, seq: int, disk: Disk) -> bool:
+        """Take no notice of a session's records up to `seq`; returns whether it has no others here. Blocks."""
+        spans = self.spans[log]
+        if self.data is None:
+            file = disk.open(self.path)
+            try:
+                records = read_spans(file.read, spans)
+            finally:
+                file.close()
+        else:
+            records = [self.data[spans[i] : spans[i + 1]] for i in range(0, len(spans), 2)]
+        count = sum(1 for _ in takewhile(lambda record: _seq_of(record) <= seq, records))
+        del spans[: 2 * count]
+        if not spans:
+            del self.spans[log]
+        return not spans
+
     def close(self) -> None:
         """Close the file, if one is open."""
         if self.file is not None:
             self.file.close()
             self.file = None
+
+
+def _seq_of(record: bytes) -> int:
+    """The number of a record; very high for what is none."""
+    try:
+        return decode_record(record + b"\n").seq
+    except LineDamaged:
+        return sys.maxsize
 
 
 def read_spans(read: Callable[[int, int], bytes], spans: array[int]) -> list[bytes]:

@@ -213,6 +213,8 @@ class StoreHealth(msgspec.Struct, frozen=True):
     """When a snapshot of a session was last made durable; None: not since the store was opened."""
     live_segments: int = 0
     """Log segments that are not yet cut."""
+    refused_folders: tuple[str, ...] = ()
+    """Folders of journals that take nothing: what belongs there stays in the log, which grows."""
 
 
 Reached = Callable[[BaseException | None], None]

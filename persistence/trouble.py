@@ -19,7 +19,7 @@ class Trouble:
     """Degraded or not. One action at a time is tried again, with doubling delays, until something succeeds."""
 
     __slots__ = (
-        "_again", "_closed", "_delay_s", "_handle", "_loop", "_on_change", "_tries",
+        "_again", "_closed", "_delay_s", "_handle", "_loop", "_on_change", "_stopped", "_tries",
         "events", "last_error", "last_error_at_us", "lost", "since_us",
     )  # fmt: skip
 
@@ -37,6 +37,7 @@ class Trouble:
         self._delay_s = FIRST_RETRY_S
         self._tries = 0
         self._closed = False
+        self._stopped = False
         self.lost: BaseException | None = None
         """Why nothing may be written any more: another process has the store."""
         self._again: Callable[[], None] | None = None
@@ -90,13 +91,28 @@ class Trouble:
         """Records are written again."""
         if self.lost is not None:
             return
-        since_us, self.since_us = self.since_us, None
         self._delay_s = FIRST_RETRY_S
         self.forget()
+        if self._stopped:
+            return
+        since_us, self.since_us = self.since_us, None
         if since_us is not None:
             self._on_change()
             degraded_s = max(0.0, time.time_ns() / 1e9 - since_us / 1e6)
             self.events.tell("healthy", {"degraded_s": round(degraded_s, 3), "tries": self._tries})
+
+    def stop(self, error: BaseException) -> None:
+        """The log may grow no further, since it cannot be cut: be degraded until `go_on`, whatever is written."""
+        if not self._stopped:
+            self._stopped = True
+            self.degrade(error, "cut_failed")
+
+    def go_on(self) -> None:
+        """The log may grow again."""
+        if self._stopped:
+            self._stopped = False
+            if self._again is None:
+                self.clear()
 
     def forget(self) -> None:
         """Do not try again what failed: something else is done about it."""

@@ -15,10 +15,18 @@ from .verified import damage_on
 PARTS = 4
 LIVES = 200
 STEPS = 40
-TROUBLES = [(), ("crashes",), ("faults",), ("faults", "crashes"), ("fills",), ("fills", "crashes")]
+TROUBLES = [
+    (),
+    ("crashes",),
+    ("faults",),
+    ("faults", "crashes"),
+    ("fills",),
+    ("fills", "crashes"),
+    ("refuses", "crashes"),
+]
 
 
-def ways(rng: Random, *, faults: bool, crashes: bool, fills: bool = False) -> Ways:
+def ways(rng: Random, *, faults: bool, crashes: bool, fills: bool = False, refuses: bool = False) -> Ways:
     """One way to live."""
     return Ways(
         segment_bytes=rng.choice((1000, 2000, 4000, 20_000)),
@@ -29,18 +37,19 @@ def ways(rng: Random, *, faults: bool, crashes: bool, fills: bool = False) -> Wa
         faults=faults,
         fills=fills,
         crashes=crashes,
+        refuses=refuses,
     )
 
 
-def lead(number: int, *, faults: bool = False, fills: bool = False, crashes: bool = False) -> Life:
+def lead(number: int, **troubles: bool) -> Life:
     """Lead the life of that number."""
     rng = Random(number)
     with simulated(number) as (loop, _):
-        life = Life(rng, ways(rng, faults=faults, fills=fills, crashes=crashes))
+        life = Life(rng, ways(rng, **{"faults": False, "crashes": False, **troubles}))
         try:
             loop.run(life.live(STEPS))
         except BaseException as error:
-            error.add_note(f"life {number}, faults={faults}, fills={fills}, crashes={crashes}: {' '.join(life.steps)}")
+            error.add_note(f"life {number}, {troubles}: {' '.join(life.steps)}")
             raise
     return life
 

@@ -54,6 +54,8 @@ class SimDisk:
         """The pages of databases are not checked: that takes longer than all the rest."""
         self.chance = Random(0)
         """Decides what of a failing call is done."""
+        self.read_only: str | None = None
+        """A folder in which nothing can be changed."""
 
     def die(self) -> None:
         """End the process: its locks are free, its calls have no effect."""
@@ -67,6 +69,8 @@ class SimDisk:
         if self.dead:
             raise Dead(errno.EIO, "dead", path)
         self.calls += 1
+        if self.read_only is not None and path.startswith(self.read_only) and kind in CHANGING:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
         counts = self.counts
         counts[kind] = counts.get(kind, 0) + 1
         if not self.faults:
@@ -94,6 +98,8 @@ class SimDisk:
 
     def open(self, path, *, write=False, create=False):
         self.reach("create" if create else "open", path)
+        if write and self.read_only is not None and path.startswith(self.read_only):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
         folder, name = self.image.parent(path)
         node = folder.names.get(name)
         if node is None and create:

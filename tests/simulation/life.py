@@ -19,6 +19,7 @@ from session_actor.persistence import (
     SessionUnknown,
     StoreDegraded,
 )
+from session_actor.persistence.names import journal_path
 
 from ..persistence.conformance_tools import say
 from .disk import NEED_ROOM, Fault, SimDisk
@@ -46,6 +47,8 @@ class Ways(NamedTuple):
     """The disk is full now and then."""
     crashes: bool = False
     """The process dies and power is lost now and then."""
+    refuses: bool = False
+    """Nothing can be changed in the journals' folder of one session, now and then."""
 
 
 class Crash(NamedTuple):
@@ -80,10 +83,10 @@ class Life:
         self.store = self.new_store()
 
     def new_store(self) -> FileStore:
-        calls, counts = self.disk.calls, self.disk.counts
+        calls, counts, read_only = self.disk.calls, self.disk.counts, self.disk.read_only
         self.disk = SimDisk(self.image, self.rng if self.ways.turns else None, room_bytes=self.disk.room_bytes)
         self.disk.faults, self.disk.calls, self.disk.counts = self.faults, calls, counts
-        self.disk.chance = self.rng
+        self.disk.chance, self.disk.read_only = self.rng, read_only
         self.disk.watch = self.watch
         return FileStore(
             ROOT,
@@ -101,12 +104,17 @@ class Life:
     @property
     def troubled(self) -> bool:
         """Whether anything may fail now."""
-        return self.failing or self.disk.dead or self.closing
+        return self.failing or self.refusing or self.disk.dead or self.closing
 
     @property
     def failing(self) -> bool:
         """Whether the disk refuses something."""
         return bool(self.faults) or self.disk.room_bytes is not None
+
+    @property
+    def refusing(self) -> bool:
+        """Whether a folder is read-only, which hinders nothing but moving its records there."""
+        return self.disk.read_only is not None
 
     # --- opening, closing, dying --------------------------------------------------------------------------------------
 
@@ -198,6 +206,8 @@ class Life:
             choices |= {self.fill: 1.0, self.mend: 1.0}
         if self.ways.crashes:
             choices[self.plan_death] = 1.0
+        if self.ways.refuses:
+            choices |= {self.refuse: 1.0, self.allow: 0.5}
         (step,) = self.rng.choices(list(choices), list(choices.values()))
         await self.do(step)
 
@@ -355,6 +365,13 @@ class Life:
     async def fill(self) -> None:
         """From now on there is room for a few lines more."""
         self.disk.room_bytes = self.image.size_bytes() + self.rng.choice((0, 50, 500, 3000))
+
+    async def refuse(self) -> None:
+        path = f"{ROOT}/journals/{journal_path(self.rng.choice(SESSIONS), 1)}"
+        self.disk.read_only = path.rpartition("/")[0]
+
+    async def allow(self) -> None:
+        self.disk.read_only = None
 
     def works_again(self) -> None:
         self.faults.clear()
