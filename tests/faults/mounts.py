@@ -99,3 +99,15 @@ def fill(path: Path) -> None:
                     offset += os.pwrite(descriptor, b"x" * size, offset)
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Meanwhile nothing in a folder can be changed."""
+    try:
+        run("mount", "--bind", folder, folder)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no folder can be mounted here: {error.stderr.decode().strip()}")
+    with _mounted(folder):
+        run("mount", "-o", "remount,bind,ro", folder)
+        yield
