@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Final, Self
 
@@ -98,7 +99,13 @@ class Replay:
         path = store.root if isinstance(store, FileStore) else store
         if not is_a(path, (str, PathLike)):
             raise InvalidArgument("store", f"must be a directory, or the store on one, got {type(path).__name__}")
-        return await asyncio.to_thread(cls._opened, path, session_id, models)
+        loop = asyncio.get_running_loop()
+        job = loop.run_in_executor(None, partial(cls._opened, path, session_id, models))
+        try:
+            return await asyncio.shield(job)
+        except asyncio.CancelledError:
+            job.add_done_callback(_close_unwanted)
+            raise
 
     @classmethod
     def _opened(
@@ -359,6 +366,12 @@ class Replay:
         if position <= self._player.first:
             raise MomentUnknown(f"the moment before record {seq}", self._known())
         return event, self._made(position - 1)
+
+
+def _close_unwanted(job: asyncio.Future[Replay]) -> None:
+    """Whoever opened it waits no more."""
+    if not job.cancelled() and job.exception() is None:
+        job.result().close()
 
 
 def _number(value: object, what: str) -> int:

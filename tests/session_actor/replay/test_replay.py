@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -164,6 +165,38 @@ async def test_memory_holds_few_frames_and_bounded_states(folder, monkeypatch):
             moment = replay.at(seq=seq)
             assert (moment.seq, moment.head) == (seq, seq - 1 or None)
             assert len(in_memory(moment.state.table)) <= 2 * player._every + 64
+
+
+async def test_a_forked_session_is_replayed_through_its_copy(folder):
+    async with SessionService.open(FileStore(folder)) as service:
+        source = await service.session("user-42", create=True)
+        for number in range(300):
+            await source.push(f"text {number}", "x")
+        await source.checkpoint("here", 100)
+        fork = await service.fork("user-42", "eval-1")
+        await fork.push("more", "x", durability="written")
+        wanted = [frame.user_input for frame in await fork.stack()]
+        with await Replay.open(service._store, "eval-1") as replay:
+            assert texts(replay.moment) == wanted
+            assert texts(replay.at(seq=1)) == []
+            assert replay.at(frame=50).state.importing
+            assert replay.at(checkpoint="here").checkpoints == {"here": 100}
+            assert replay.why(50, seq=2).reason == "popped"
+            assert replay.why(50).reason == "shown"
+
+
+async def test_opening_that_is_cancelled_leaves_nothing_behind(folder, tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    root = await many(folder)
+    task = asyncio.create_task(Replay.open(root, "user-42"))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.get_running_loop().shutdown_default_executor()
+    await asyncio.sleep(0)
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 # --- damage ---------------------------------------------------------------------------------------------------------
