@@ -114,10 +114,7 @@ class Compacts(Asks):
             text: what the model wrote.
             usage: what the provider charged for it; it counts in `usage()`. None: not known.
             stop_reason: why the model stopped, in its provider's words; None: not known.
-            durability: as for every change.
-            timeout_s: as for every change; judging does not count.
-            key: as for every change.
-            expect_head: as for every change.
+            durability, timeout_s, key, expect_head: as for every change; judging takes none of that time.
 
         Returns:
             What the compaction is, and what it saves.
@@ -143,13 +140,18 @@ class Compacts(Asks):
             key=key,
             expect_head=expect_head,
         )
+        return await self._carry_out(command, timeout_s)
+
+    async def _carry_out(self, command: CommitCompaction, timeout_s: float | None) -> Compaction:
+        """Send a command, and tell what came of it."""
         try:
             compaction = await self.send(command, timeout_s)
         except SummaryRejected as error:
-            self._tell("rejected", {"reasons": len(error.verdict.reasons)}, plan.generation, error.verdict.codes)
+            verdict = error.verdict
+            self._tell("rejected", {"reasons": len(verdict.reasons)}, command.plan.generation, verdict.codes)
             raise
         saved = {"tokens_before": compaction.tokens_before, "tokens_after": compaction.tokens_after}
-        self._tell("stop", saved, compaction.generation, () if judged is None else judged.codes)
+        self._tell("stop", saved, compaction.generation, () if command.judged is None else command.judged.codes)
         return compaction
 
     def uncompact(

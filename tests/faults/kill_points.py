@@ -26,7 +26,7 @@ from typing import Any
 from conversations import shown
 from tracing import PATIENCE_S, stop, trace
 
-from session_actor import FileStore, SessionService, snapshots
+from session_actor import FileStore, ModelProfile, Session, SessionService, snapshots
 from session_actor.persistence.disk_thread import DiskThread
 from session_actor.persistence.repair import repair
 from session_actor.persistence.storage import OsDisk
@@ -41,6 +41,11 @@ REPAIRS = {"repair": "prefix", "repair_readable": "readable"}
 """Operations on a store that is damaged and not open, with what they salvage."""
 SALVAGES = {"salvage_at_load": "readable"}
 """Operations on a store that is opened with a damaged session, and that way of recovery."""
+COMPACTS = ("compact", "uncompact", "retract")
+"""Operations on a conversation that outgrows its window."""
+SMALL = ModelProfile(name="small", window=12_000, max_output=1_000, family="o200k")
+MODELS = {"small": SMALL}
+GUESS = "The disk is large"
 Act = Callable[[SessionService, Callable[[], None]], Awaitable[None]]
 
 
@@ -70,7 +75,7 @@ async def opened(folder: Path, operation: str = "") -> AsyncIterator[SessionServ
     store = FileStore(
         folder, segment_bytes=4_000, journal_bytes=3_000, sync_interval_s=1000, disk=disk, recovery=recovery
     )
-    async with SessionService.open(store, durability="written", idle_timeout_s=None) as service:
+    async with SessionService.open(store, durability="written", idle_timeout_s=None, models=MODELS) as service:
         yield service
 
 
@@ -133,16 +138,42 @@ async def salvage_at_load(service: SessionService, begin: Callable[[], None]) ->
     assert (await service.session("b")).recovery.gaps
 
 
+async def compact(service: SessionService, begin: Callable[[], None]) -> None:
+    """Plan what a summary stands for, judge one, and let it."""
+    session = await service.session("a")
+    await session.prepare_compaction()  # what is imported then
+    begin()
+    await commit(session)
+
+
+async def commit(session: Session) -> int:
+    plan = await session.prepare_compaction()
+    assert plan is not None
+    return (await session.commit_compaction(plan, plan.extractive(), durability="synced")).generation
+
+
+async def uncompact(service: SessionService, begin: Callable[[], None]) -> None:
+    session = await service.session("a")
+    begin()
+    await session.uncompact(2)
+
+
+async def retract(service: SessionService, begin: Callable[[], None]) -> None:
+    session = await service.session("a")
+    begin()
+    await session.retract(GUESS, "It is full.")
+
+
 ACTS: dict[str, Act] = {
     act.__name__: act
     for act in (
         push, push_synced, rotate_and_cut, rotate_and_cut_in_threads, close_with_snapshots, prune, delete,
-        salvage_at_load,
+        salvage_at_load, compact, uncompact, retract,
     )
 }  # fmt: skip
 
 
-async def prepare(folder: Path) -> None:
+async def prepare(folder: Path, operation: str = "") -> None:
     """A store with two sessions, whose records are in journals, snapshots and the log."""
     async with opened(folder) as service:
         for name in "ab":
@@ -151,6 +182,21 @@ async def prepare(folder: Path) -> None:
                 await session.push(f"{name}{number}", "x" * (number * 37 % 400), durability="synced")
             await session.pop(25)
             await session.push("kept", "")
+        if operation in COMPACTS:
+            session = await service.session("a")
+            await converse(session)
+            if operation == "uncompact":
+                for _ in range(2):
+                    await commit(session)
+                    await converse(session)
+
+
+async def converse(session: Session) -> None:
+    """A conversation that is long enough to be compacted, with a rule and an assumption."""
+    await session.configure(model="small")
+    for number in range(6):
+        await session.add_user(f"Never touch table {number}. " + "why is that so " * 120)
+        await session.add_assistant("because it is so " * 120, assumptions=[GUESS])
 
 
 def damage(folder: Path, operation: str) -> None:
@@ -237,7 +283,19 @@ def kill_at(folder: Path, operation: str, number: int) -> tuple[bool, bool]:
 async def texts(service: SessionService) -> dict[str, Any]:
     """The texts of each session; None for one that is not there."""
     found = {name: await shown(service, name) for name in "ab"}
-    return {name: None if one is None else list(one[1]) for name, one in found.items()}
+    return {
+        name: None if one is None else [*await notes(await service.session(name)), *one[1]]
+        for name, one in found.items()
+    }
+
+
+async def notes(session: Session) -> list[str]:
+    """What is known of a session beside its texts: compactions and retractions, if there are any."""
+    state = session._cell.state
+    compactions = [(one.generation, one.summary, one.undone > 0) for one in state.overlays] if state else []
+    tainted = await session.contaminated()
+    known = (compactions, {name: (one.frames[0], one.last_clean) for name, one in tainted.items()})
+    return [repr(known)] if any(known) else []
 
 
 async def look(folder: Path, operation: str) -> Any:
@@ -279,7 +337,7 @@ def kill_everywhere(folder: Path, operation: str, every: int, first: int) -> dic
     template, place = folder / "template", folder / "store"
     folder.mkdir()
     if operation != "create":
-        asyncio.run(prepare(template))
+        asyncio.run(prepare(template, operation))
     if operation in {*REPAIRS, *SALVAGES}:
         damage(template, operation)
     expected = Expected(*expect(template, place, operation))

@@ -21,6 +21,7 @@ OPERATIONS = (
     ("create", "push", "push_synced", "delete"),
     ("rotate_and_cut", "rotate_and_cut_in_threads", "close_with_snapshots", "prune"),
     ("repair", "repair_readable", "salvage_at_load"),
+    ("compact", "uncompact", "retract"),
 )
 
 
