@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from session_actor.handle import Session
     from session_actor.state import State
 
-    from .pieces import Configured, Labelled, Passed, Said, Summed
+    from .pieces import Planted
 
 _TRIES: Final = 5
 
@@ -49,7 +49,7 @@ class Growing:
             marks[frame.id] = known.add(below, content_of(frame), frame.id)
         return cls(session, Planter(known, next_id))
 
-    async def plant(self, piece: Said | Configured | Passed | Summed | Labelled) -> None:
+    async def plant(self, piece: Planted) -> None:
         """Add a piece."""
         planter = self.planter
         planter.plant(piece)

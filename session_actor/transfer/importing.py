@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -89,10 +89,10 @@ async def import_transcript(
     unread = Unread()
     task = _Import(service, path, session_id)
     if found == "ndjson":
-        async with aclosing(lines_of(path)) as lines:
+        async with aclosing(lines_of(path)) as lines, task:
             await task.restore(lines, unread)
     else:
-        async with aclosing(lines_of(path)) as lines, aclosing(_pieces(path, lines, found, unread)) as pieces:
+        async with aclosing(lines_of(path)) as lines, aclosing(_pieces(path, lines, found, unread)) as pieces, task:
             await task.grow(pieces, unread)
     return ImportReport(found, task.added, task.skipped, unread.lines, task.sessions, unread.passed)
 
@@ -115,8 +115,16 @@ class _Import:
         self._path = path
         self._session_id = session_id
         self._many = 0
+        self._open = AsyncExitStack()
+        """The exchange of the session that is imported into."""
         self.added = self.skipped = 0
         self.sessions: list[str] = []
+
+    async def __aenter__(self) -> None:
+        """Nothing is held yet."""
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self._open.aclose()
 
     async def grow(self, pieces: AsyncIterator[AnyPiece], unread: Unread) -> None:
         """Import a foreign transcript."""
@@ -141,12 +149,13 @@ class _Import:
         session = await self._service.session(name, create=True, timeout_s=None)
         if name not in self.sessions:
             self.sessions.append(name)
+        await self._open.enter_async_context(session.exchange())
         return await Growing.begin(session)
 
     async def _finish(self, growing: Growing | None) -> None:
         if growing is not None:
-            async with growing.session.exchange():
-                await growing.finish()
+            await growing.finish()
+            await self._open.aclose()
             self.added += growing.planter.added
             self.skipped += growing.planter.skipped
 
@@ -196,6 +205,7 @@ class _Import:
         metadata = None if head is None else thawed(head.metadata)
         session = await self._service.session(name, create=True, metadata=metadata, timeout_s=None)
         self.sessions.append(name)
+        await self._open.enter_async_context(session.exchange())
         return Restoring(session, await state_in(session))
 
     async def _add(self, restoring: Restoring, copied: CopiedFrame, offset: int, unread: Unread) -> None:
@@ -207,8 +217,7 @@ class _Import:
     async def _finish_restoring(self, restoring: Restoring, tail: Tail | None, unread: Unread) -> None:
         if tail is None:
             unread.add(await size_of(self._path), "the last line is missing, and with it the names of branches")
-        async with restoring.session.exchange():
-            await restoring.finish(None if tail is None else tail.sealed)
+        await restoring.finish(None if tail is None else tail.sealed)
         self.added, self.skipped = restoring.added, restoring.skipped
         if tail is not None and tail.ended is not None and (await state_in(restoring.session)).ended is None:
             await self._service.end(restoring.session.id, tail.ended, timeout_s=None)

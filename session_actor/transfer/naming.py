@@ -53,7 +53,7 @@ def sealed_after(state: State, planter: Planter) -> HistorySealed:
         head=head,
         next_id=planter.next_id,
         overlays=overlays[-OVERLAYS_KEPT:],
-        generation=overlays[-1].generation if overlays else sealed.generation,
+        generation=max([sealed.generation, *(overlay.generation for overlay in overlays)]),
     )
 
 

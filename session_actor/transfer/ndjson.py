@@ -120,6 +120,11 @@ def _checked_frame(copied: CopiedFrame) -> CopiedFrame:
         event = msgspec.structs.replace(event, turns=checked(content.turns, event.turns, "turns"))
         if not all(_is_bound(event, block) for turn in event.turns or () for block in turn.blocks):
             raise UnknownName("a result that names no call")
+    if event.instructions is not None:
+        offered = (*event.instructions.native_tools, *event.instructions.tools)
+        tools, native_tools = checked(content.tools, offered, "instructions.tools")
+        instructions = msgspec.structs.replace(event.instructions, tools=tools, native_tools=native_tools)
+        event = msgspec.structs.replace(event, instructions=instructions)
     check_weight(event)
     return CopiedFrame(copied.at_us, event)
 

@@ -77,11 +77,14 @@ class Begun(msgspec.Struct, frozen=True, gc=False):
     """Whether the file may hold several, so that each gets a number."""
 
 
-AnyPiece: TypeAlias = "Said | Configured | Passed | Summed | Labelled | Begun"
+Planted: TypeAlias = "Said | Configured | Passed | Summed | Labelled"
+"""What belongs to a conversation."""
+
+AnyPiece: TypeAlias = "Planted | Begun"
 """Every piece."""
 
 
-def checked_piece(piece: AnyPiece) -> AnyPiece:
+def checked_piece(piece: Planted) -> Planted:
     """A piece as it can be kept. Raises `InvalidArgument`, `ValueNotStorable`, `RecordTooLarge`."""
     if not isinstance(piece, Said):
         return piece

@@ -15,13 +15,13 @@ from session_actor.weight import weight_of
 from .calls_planted import CallsPlanted
 from .identity import ROOT, Marks, content_of_event
 from .pi_turns import summary_turn
-from .pieces import BEFORE, Configured, Labelled, Passed, Said, Summed
+from .pieces import BEFORE, Configured, Labelled, Said, Summed
 
 if TYPE_CHECKING:
     from session_actor.blocks import Block
     from session_actor.frames import Turn
 
-    from .pieces import Piece
+    from .pieces import Piece, Planted
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):
@@ -76,7 +76,7 @@ class Planter:
         found = ((name, self._places.get(key)) for key, name in self._labels.items() if name)
         return [(name, frame) for name, frame in found if frame is not None]
 
-    def plant(self, piece: Said | Configured | Passed | Summed | Labelled) -> None:
+    def plant(self, piece: Planted) -> None:
         """Add a piece, unless the session has it."""
         if isinstance(piece, Labelled):
             self._labels[piece.target] = piece.name

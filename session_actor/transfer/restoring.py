@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from session_actor.compaction.overlays import OVERLAYS_KEPT
 from session_actor.events import CopiedFrame, HistorySealed
 from session_actor.history import pushed_again, seal_of
-from session_actor.names import MAIN, free_name
+from session_actor.names import MAIN, NAME_LIMIT, free_name
 from session_actor.weight import weight_of
 
 from .errors import SessionChanged, SessionDiverged, UnfitFrame
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from session_actor.events import Pushed
     from session_actor.handle import Session
     from session_actor.state import State
+
+
+_MAX_GAPS: Final = 10_000_000
+"""How many ids an export may leave out, because those frames were pruned: each costs 8 bytes of memory."""
 
 
 class Restoring:
@@ -35,7 +39,7 @@ class Restoring:
         self._is_new = _is_untouched(state)
         self._ids: set[int] = set()
         """Of frames that are on their way or were added."""
-        self._newest = 0
+        self._newest = self._gaps = 0
         self._gone: set[int] = set()
         self._ready: list[CopiedFrame] = []
         self._weight = 0
@@ -45,7 +49,10 @@ class Restoring:
         event = copied.frame
         if event.id <= self._newest:
             raise UnfitFrame("a frame whose id is not above that of the frame before it")
-        self._newest = event.id
+        gaps = self._gaps + event.id - self._newest - 1
+        if gaps > _MAX_GAPS:
+            raise UnfitFrame("a frame whose id is too far above that of the frame before it")
+        self._newest, self._gaps = event.id, gaps
         if event.id < self._first_free:
             await self._compare(copied)
             return
@@ -94,7 +101,8 @@ class Restoring:
             sealed = HistorySealed(((MAIN, newest or None),), (), newest or None, MAIN, newest + 1)
         if state.next_id != self._next_id:
             raise SessionChanged(state.session)
-        sealed = self._without_missing(msgspec.structs.replace(sealed, next_id=max(sealed.next_id, newest + 1)))
+        next_id = max(min(sealed.next_id, newest + 1 + _MAX_GAPS - self._gaps), newest + 1)
+        sealed = self._without_missing(msgspec.structs.replace(sealed, next_id=next_id))
         if self._is_new:
             return sealed if self.added or sealed != seal_of(state) else None
         merged = _merged(seal_of(state), sealed, follow=bool(self.added))
@@ -104,19 +112,29 @@ class Restoring:
         return frame is None or frame in self._ids or self._table.has(frame)
 
     def _without_missing(self, sealed: HistorySealed) -> HistorySealed:
-        """Without names of frames that are not there."""
-        branches = tuple((name, frame if self._has(frame) else None) for name, frame in sealed.branches)
+        """Without names that cannot be, or of frames that are not there."""
+        branches = tuple(
+            (name, frame if self._has(frame) else None) for name, frame in sealed.branches if _is_name(name)
+        )
         known = {name for name, _ in branches}
         return msgspec.structs.replace(
             sealed,
             branches=branches or ((MAIN, None),),
-            checkpoints=tuple((name, frame) for name, frame in sealed.checkpoints if self._has(frame)),
+            checkpoints=tuple(
+                (name, frame)
+                for name, frame in sealed.checkpoints
+                if self._has(frame) and _is_name(name) and name not in known
+            ),
             head=sealed.head if self._has(sealed.head) else None,
             attached=sealed.attached if sealed.attached in known else None,
             overlays=tuple(one for one in sealed.overlays if self._has(one.covered_frame)),
             pins=tuple((frame, pin) for frame, pin in sealed.pins if self._has(frame)),
             marks=tuple(mark for mark in sealed.marks if self._has(mark.at)),
         )
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= NAME_LIMIT
 
 
 def _is_untouched(state: State) -> bool:

@@ -213,18 +213,18 @@ async def test_lines_that_cannot_be_read_are_named_and_the_rest_is_there(tmp_pat
         await session.checkpoint("here", 2)
         await export_session(service, "s", path)
     lines = path.read_bytes().splitlines(keepends=True)
-    lines[2] = (
-        b'{"at_us":1,"frame":{"id":2,"parent":1,"turns":[{"role":"user","blocks":[{"type":"tool_call","id":"","name":"x"}]}]}}\n'  # noqa: E501
-    )
+    call = {"type": "tool_call", "id": "", "name": "x"}
+    misplaced = {"id": 2, "parent": 1, "turns": [{"role": "user", "blocks": [call]}]}
+    lines[2] = line_bytes({"at_us": 1, "frame": misplaced}) + b"\n"
+    unbound = {"type": "tool_result", "call_id": "c"}
     bad = [
         {"at_us": 1, "frame": {"id": 3, "parent": 1}},
         {"at_us": 10**18, "frame": {"id": 9}},
         {"at_us": 1, "frame": {"id": 9, "parent": 9}},
         {"novel": 1},
-        {
-            "at_us": 1,
-            "frame": {"id": 9, "turns": [{"role": "tool", "blocks": [{"type": "tool_result", "call_id": "c"}]}]},
-        },
+        {"at_us": 1, "frame": {"id": 9, "turns": [{"role": "tool", "blocks": [unbound]}]}},
+        {"at_us": 1, "frame": {"id": 9, "turns": [], "instructions": {"tools": [{"name": "a"}, {"name": "a"}]}}},
+        {"at_us": 1, "frame": {"id": 2**40}},
     ]
     path.write_bytes(b"".join(lines[:4]) + b"".join(line_bytes(line) + b"\n" for line in bad) + b"".join(lines[4:]))
     async with memory() as service:
@@ -238,6 +238,8 @@ async def test_lines_that_cannot_be_read_are_named_and_the_rest_is_there(tmp_pat
         "a frame whose id or parent cannot be",
         "an unknown kind of line",
         "a result that names no call",
+        "instructions.tools has two tools of one name",
+        "a frame whose id is too far above that of the frame before it",
     ]
     assert report.unread[0][0] == len(lines[0]) + len(lines[1])
     assert (state.branches, state.checkpoints) == ({"main": 4}, {})
