@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from .gemini_config import TOOL_NAME, check_config
+from .gemini_contents import contents_of, single
 from .gemini_turns import Turns
 from .problems import as_mapping, named
 
@@ -36,17 +37,13 @@ def check(request: Mapping[str, Any], problems: Problems) -> None:
     if isinstance(value, str):  # one turn of the user
         problems.text("contents", value)
         return
-    contents = problems.sequence("contents", value) or ()
+    is_one = as_mapping(value) is not None  # a content, a part or a file of its own
+    contents = [single(value)] if is_one else contents_of(problems.sequence("contents", value) or ())
     turns = Turns(problems, TOOL_NAME, asks_signature=_SIGNS.search(name) is not None)
-    for place, item in enumerate(contents):
-        path = f"contents[{place}]"
-        if isinstance(item, str) and place and isinstance(contents[place - 1], str):
-            problems.text(path, item)  # the SDK makes one content of the user's of those that stand together
-            continue
-        content = {"role": "user", "parts": [{"text": item}]} if isinstance(item, str) else as_mapping(item)
-        if content is None:
-            problems.add(path, "type", f"must be a Content, got {named(item)}")
+    for given in contents:
+        if given.content is None:
+            problems.add(given.path, "type", f"must be a Content, got {named(given.item)}")
             turns.broken()
         else:
-            turns.content(path, content, alone=len(contents) == 1)
+            turns.content(given.path, given.content, alone=len(contents) == 1, paths=given.parts)
     turns.close()

@@ -160,7 +160,7 @@ class _Tools:
             tool = as_mapping(item)
             if tool is not None:
                 self._tool(f"config.tools[{place}]", tool)
-            elif callable(item):  # the SDK takes functions, and makes their declarations
+            elif callable(item) or hasattr(item, "list_tools"):  # the SDK makes declarations of functions and of MCP
                 self.names.add(getattr(item, "__name__", ""))
                 self.functions = True
             else:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from .problems import Problems
 
-_KINDS: Final = (
+KINDS: Final = (
     "text", "inline_data", "file_data", "function_call", "function_response", "executable_code",
     "code_execution_result", "tool_call", "tool_response",
 )  # fmt: skip
 _OF_USER: Final = frozenset({"text", "inline_data", "file_data", "function_response"})
-_OF_MODEL: Final = frozenset(_KINDS) - {"function_response"}
+_OF_MODEL: Final = frozenset(KINDS) - {"function_response"}
 _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
 _APPLICATIONS: Final = frozenset({
     "application/pdf", "application/json", "application/x-javascript", "application/x-python",
@@ -58,7 +58,7 @@ def part(problems: Problems, path: str, item: object, name_form: re.Pattern[str]
     found = problems.mapping(path, item)
     if found is None:
         return None
-    given = [kind for kind in _KINDS if field(found, kind) is not None]
+    given = [kind for kind in KINDS if field(found, kind) is not None]
     if len(given) != 1:
         problems.add(path, "source", f"must hold exactly one kind of data; it holds {len(given)}")
         return None

@@ -17,7 +17,7 @@ from .problems import named
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from .gemini_parts import Part
     from .problems import Problems
@@ -43,8 +43,10 @@ class Turns:
         """A content of no role at all stands here: the next one is compared with nothing."""
         self._side = "?"
 
-    def content(self, path: str, content: Mapping[str, Any], *, alone: bool) -> None:
-        """Check the next content; `alone`: there is no other, so that it needs no role."""
+    def content(
+        self, path: str, content: Mapping[str, Any], *, alone: bool, paths: Sequence[str] | None = None
+    ) -> None:
+        """Check the next content; `alone`: there is no other, so that it needs no role. `paths`: of its parts."""
         role = content.get("role")
         if role is None and alone:
             role = "user"
@@ -57,7 +59,13 @@ class Turns:
         value = self._problems.required(path, content, "parts")
         listed = () if value is None else self._problems.sequence(f"{path}.parts", value) or ()
         parts = (
-            part(self._problems, f"{path}.parts[{place}]", item, self._name_form, of_model=of_model)
+            part(
+                self._problems,
+                f"{path}.parts[{place}]" if paths is None else paths[place],
+                item,
+                self._name_form,
+                of_model=of_model,
+            )
             for place, item in enumerate(listed)
         )
         found = [checked for checked in parts if checked is not None]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from google.genai import types
+
 from .breaking import PIXEL
 
 IMAGE = {"inline_data": {"mime_type": "image/png", "data": base64.b64decode(PIXEL)}}
@@ -74,6 +76,19 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
         [content("user", "I have two dogs."), content("model", "Great!"), content("user", "How many paws?")]
     ),
     "Image understanding": asked([content("user", IMAGE, "What is it?")]),
+    "Image understanding: parts by themselves": asked([IMAGE, "What is it?"]),
+    "Image understanding: what the SDK makes": asked(
+        [types.Part.from_bytes(data=base64.b64decode(PIXEL), mime_type="image/png"), "What is it?"]
+    ),
+    "Files API": asked([types.File(uri="https://example.org/v1beta/files/1", mime_type="audio/mp3"), "What is said?"]),
+    "Text generation: one content by itself": asked(types.UserContent(parts=[types.Part.from_text(text="Why?")])),
+    "Function calling: parts in a list": asked(
+        [
+            types.UserContent(parts=[types.Part.from_text(text="Make it cosy.")]),
+            types.Part.from_function_call(name="now", args={}),
+            types.Part.from_function_response(name="now", response={"output": "noon"}),
+        ]
+    ),
     "Image understanding: an uploaded file": asked(
         [
             content(

@@ -100,7 +100,7 @@ def _gemini(request: Mapping[str, Any]) -> Iterator[str]:
     contents = request.get("contents")
     contents = contents if isinstance(contents, list | tuple) else [contents]
     wanted: list[tuple[str, type[pydantic.BaseModel], Any]] = [
-        (f"contents[{number}]", types.Content, content)
+        (f"contents[{number}]", types.Part if _is_part(content) else types.Content, content)
         for number, content in enumerate(contents)
         if not isinstance(content, str)
     ]
@@ -111,3 +111,8 @@ def _gemini(request: Mapping[str, Any]) -> Iterator[str]:
             kind.model_validate(value)
         except pydantic.ValidationError as error:
             yield from _told(error, place)
+
+
+def _is_part(content: object) -> bool:
+    """Whether it stands in a list of contents as a part of the user's."""
+    return isinstance(content, dict) and bool(content) and not {"parts", "role"} & set(content)
