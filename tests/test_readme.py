@@ -187,7 +187,10 @@ async def test_a_piece_of_the_readme_prints_what_it_says(block: Block, tmp_path:
 
 @pytest.mark.usefixtures("_logs_aside")
 @pytest.mark.parametrize("page", RUN_ON, ids=lambda page: page.stem)
-async def test_the_pieces_of_a_page_print_what_it_says_one_after_the_other(page: Path):
+async def test_the_pieces_of_a_page_print_what_it_says_one_after_the_other(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for block in blocks(page):
         assert await printed_by(block, names) == (block.printed or ""), line_of(block)
