@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from .source import History
 
-_LONG_LINES: Final = 20
-_LONG_CHARACTERS: Final = 2_000
+LONG_LINES: Final = 20
+LONG_CHARACTERS: Final = 2_000
 """What is longer is folded."""
 
 
@@ -170,6 +170,6 @@ def _text(text: str, what: str, language: str = "") -> str:
     if not text:
         return ""
     lines = text.count("\n") + 1
-    if lines <= _LONG_LINES and len(text) <= _LONG_CHARACTERS:
+    if lines <= LONG_LINES and len(text) <= LONG_CHARACTERS:
         return fenced(text, language)
     return folded(f"{what}: {lines:,} lines, {len(text):,} characters", fenced(text, language))

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from session_actor import InvalidArgument, MemoryStore, SessionNotFound, SessionService, TranscriptUnreadable, snapshots
 from session_actor.blocks import Image, Native, Text, Thinking, ToolCall
+from session_actor.errors import Refused
 from session_actor.frames import Tool, Turn, Usage
 from session_actor.state import State
 from session_actor.transfer.exporting import export_session
@@ -281,3 +285,61 @@ async def test_what_cannot_be_exported_leaves_the_file_as_it_was(tmp_path: Path)
             await export_session(service, "s", tmp_path / "missing" / "out")
 
     assert [file.read_text() for file in tmp_path.iterdir()] == ["before"]
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("push"), st.text(max_size=3), st.text(max_size=3)),
+        st.tuples(st.just("user"), st.text(alphabet="a\ud83c", max_size=3)),
+        st.tuples(st.just("pop"), st.integers(1, 3)),
+        st.tuples(st.just("goto"), st.integers(1, 9)),
+        st.tuples(st.just("fork"), st.integers(1, 9)),
+        st.tuples(st.just("checkpoint"), st.sampled_from("abc")),
+        st.tuples(st.just("configure"), st.text(max_size=2)),
+        st.tuples(st.just("pin"), st.integers(1, 9)),
+        st.just(("export",)),
+    ),
+    max_size=14,
+)
+
+
+async def take(session, step) -> None:
+    """One of the changes, if the session takes it."""
+    what, *given = step
+    with suppress(Refused):
+        match what:
+            case "push":
+                await session.push(*given)
+            case "user":
+                await session.add_user(*given)
+            case "configure":
+                await session.configure(system=given[0])
+            case "fork":
+                await session.fork(given[0], user_input="way")
+            case _:
+                await getattr(session, what)(*given)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=steps)
+def test_any_session_comes_back_equal(tmp_path: Path, steps):
+    async def there_and_back() -> None:
+        out = tmp_path / "out.ndjson"
+        async with memory() as service, memory() as other:
+            session = await service.session("s", create=True)
+            for step in (*steps, ("export",)):
+                if step[0] != "export":
+                    await take(session, step)
+                    continue
+                await export_session(service, "s", out)
+                whole = picture(await state_of(service, "s"))
+                report, state = await imported(other, out)
+                same = picture(state)
+                assert report.unread == []
+                assert same["frames"] == whole["frames"]
+                again, state = await imported(other, out)
+                assert (again.added, picture(state)) == (0, same)
+            _, state = await imported(other, out, session_id="fresh")
+            assert picture(state) == whole
+
+    asyncio.run(there_and_back())

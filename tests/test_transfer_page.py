@@ -1,0 +1,46 @@
+"""What docs/transfer.md says of tests and forms is so."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from session_actor.transfer.exporting import EXPORT_FORMS
+from session_actor.transfer.forms import FORMS
+from session_actor.transfer.lines import MAX_LINE_BYTES
+from session_actor.transfer.markdown import LONG_CHARACTERS, LONG_LINES
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "transfer.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED)
+def test_a_test_that_the_page_names_exists(path: str, name: str):
+    module = ast.parse((ROOT / "tests" / "session_actor" / "transfer" / path).read_text(encoding="utf-8"))
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+
+    assert name in {node.name for node in ast.walk(module) if isinstance(node, kinds)}
+
+
+def test_every_rule_names_a_test():
+    tables = [table.splitlines() for table in re.findall(r"^\|.*?(?=\n\n|\Z)", PAGE, re.DOTALL | re.MULTILINE)]
+    rules = [row for table in tables if "shown by" in table[0] for row in table[2:]]
+
+    assert len(rules) > 25
+    assert [row for row in rules if "::" not in row.split("|")[-2]] == []
+
+
+def test_every_form_is_on_the_page():
+    table = PAGE.split("## The forms")[1].split("\n\n")[2]
+
+    assert tuple(re.findall(r"^\| `([\w-]+)`", table, re.MULTILINE)) == FORMS
+    assert all(f'"{form}"' in PAGE or f"`{form}`" in PAGE for form in EXPORT_FORMS)
+
+
+def test_the_figures_are_those_of_the_code():
+    assert f"A line over {MAX_LINE_BYTES >> 20} MB" in PAGE
+    assert f"longer than {LONG_LINES} lines or {LONG_CHARACTERS:,} characters" in PAGE
