@@ -7,6 +7,7 @@ The time and the number of a change are its record's `at` and `seq`, not fields 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 import msgspec
@@ -21,6 +22,7 @@ from .compaction.overlays import Overlay, Pin
 from .compaction.verdict import Verdict
 from .errors import RecordUnknown, RecordUnreadable
 from .frames import Artifact, Hold, Instructions, OpenCall, Retraction, Turn, Usage
+from .window.earlier import has_factor, modern
 from .window.marks import Mark
 
 if TYPE_CHECKING:
@@ -372,6 +374,8 @@ def decode_event(kind: str, data: bytes) -> AnyEvent:
     Raises `RecordUnknown` for a kind of a newer version, `RecordUnreadable` when the data is not what the kind says.
     """
     decode = _DECODE.get(kind)
+    if kind == Requested.kind and has_factor(data):
+        data = modern(data)
     if decode is not None:
         try:
             return decode(data)
@@ -383,4 +387,8 @@ def decode_event(kind: str, data: bytes) -> AnyEvent:
     try:
         return values.decode_typed(data, event)
     except ValueUnreadable as error:
-        raise RecordUnreadable(kind, str(error)) from None
+        unreadable = RecordUnreadable(kind, str(error))
+    if event is HistorySealed:
+        with suppress(ValueUnreadable):
+            return values.decode_typed(modern(data), event)
+    raise unreadable

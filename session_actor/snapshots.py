@@ -6,6 +6,7 @@ over for an older one, in the end for all records, so its form may change at any
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -22,6 +23,7 @@ from .keys import Answer, KeyEntry
 from .runs import merged
 from .state import State
 from .table import Table
+from .window.earlier import has_factor, modern
 from .window.marks import Mark
 
 if TYPE_CHECKING:
@@ -111,10 +113,7 @@ def snapshot_of(state: State) -> bytes:
 
 def state_from(data: msgspec.Raw | bytes, seq: int, shelf: Shelf) -> State:
     """The state after record `seq`; its frames are cold, on `shelf`. Raises `SnapshotUnusable`."""
-    try:
-        saved = values.decode_typed(data, _Saved)
-    except ValueUnreadable as error:
-        raise SnapshotUnusable(str(error)) from None
+    saved = _saved(bytes(data))
     _check(saved)
     state = State()
     state.seq = seq
@@ -138,6 +137,16 @@ def state_from(data: msgspec.Raw | bytes, seq: int, shelf: Shelf) -> State:
         state.keys.remember(key, KeyEntry(key_seq, args, Answer(frame, popped)))
     state.table = Table.cold(saved.next_id, merged(saved.absent), shelf)
     return state
+
+
+def _saved(data: bytes) -> _Saved:
+    if not has_factor(data):
+        with suppress(ValueUnreadable):
+            return values.decode_typed(data, _Saved)
+    try:
+        return values.decode_typed(modern(data), _Saved)
+    except ValueUnreadable as error:
+        raise SnapshotUnusable(str(error)) from None
 
 
 def _check(saved: _Saved) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +11,7 @@ from .grow import BLOCK
 from .runs import contains, count, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from .cold import Shelf
     from .frames import Frame, Instructions
@@ -25,6 +26,10 @@ SPAN: Final = 512
 _PAGE_BITS: Final = 9
 _PAGE: Final = 1 << _PAGE_BITS
 """How many ids share a list where cold frames are kept that were read."""
+
+
+class FramesCold(Exception):
+    """A frame is on the disk, and must not be read now."""
 
 
 class Table:
@@ -43,12 +48,14 @@ class Table:
     Frames are only ever added. Pruning makes a new table, so that a stack which holds this one keeps its frames.
     """
 
-    __slots__ = ("__weakref__", "_pages", "absent", "cold_below", "first", "frames", "instructions", "shelf")
+    __slots__ = ("__weakref__", "_pages", "_shut", "absent", "cold_below", "first", "frames", "instructions", "shelf")
 
     def __init__(self) -> None:
         """Make an empty table."""
         self.frames: list[Frame | None] = [None]
         self.first = 0
+        self._shut = False
+        """Whether the disk must not be touched now."""
         self._pages: dict[int, list[Frame | None]] | None = None
         """The frames below `first` that were read, by id // 512: no large dict, which stops all when it grows."""
         self.absent: Runs = _NO_RUNS
@@ -159,8 +166,19 @@ class Table:
 
     def read(self, ids: Sequence[int]) -> None:
         """Read those frames of `ids` that are cold; blocks. Raises what `Shelf` raises."""
+        if self._shut and any(map(self.is_cold, ids)):
+            raise FramesCold
         if self.shelf is not None:
             self.shelf.fill(self, ids)
+
+    @contextmanager
+    def without_the_disk(self) -> Generator[None]:
+        """Let no frame be read from the disk meanwhile: who asks for a cold one gets `FramesCold`. No await in it."""
+        self._shut = True
+        try:
+            yield
+        finally:
+            self._shut = False
 
     async def load(self, ids: Iterable[int]) -> None:
         """Read those frames of `ids` that are cold, off the loop. Raises what `Shelf` raises.

@@ -17,7 +17,7 @@ from __future__ import annotations
 from math import exp
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .readings import Ceiling, Key, Learned, Quote, Reading, Shown, kept
+from .readings import Ceiling, Failure, Key, Learned, Quote, Reading, Shown, kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -140,7 +140,12 @@ def learn(learned: Learned, quote: Quote, real: int, on_path: OnPath) -> Learned
     before = _newest(others, quote.key, quote.view, on_path)
     reading = _first(others, quote, real) if before is None else _next(before, quote, real)
     ceilings = [_corrected(one, quote.key, real) for one in learned.ceilings]
-    return Learned(kept([*others, reading]), tuple(one for one in ceilings if one is not None))
+    failures = [_answered(one, quote.key, real) for one in learned.failures]
+    return Learned(
+        kept([*others, reading]),
+        tuple(one for one in ceilings if one is not None),
+        tuple(one for one in failures if one is not None),
+    )
 
 
 def fail(
@@ -167,16 +172,19 @@ def fail(
     if before is not None and before.tokens <= found.tokens:
         found = before
     others = [one for one in learned.ceilings if one.key != key]
-    return Learned(measured.readings, (*others, found)[-_KEYS:])
+    return Learned(measured.readings, (*others, found)[-_KEYS:], learned.failures)
 
 
-def ceiling(learned: Learned, key: Key) -> int | None:
+def ceiling(learned: Learned, key: Key, allowance: int = _LARGEST) -> int | None:
     """The most input tokens that a model is believed to take from its refusals; None: it refused nothing.
 
-    The allowance is never above it.
+    `allowance`: what it takes by its window; what it is believed to take is never above it.
     """
-    found = ceiling_of(learned, key)
-    return None if found is None else found.tokens
+    found, failure = ceiling_of(learned, key), _failure_of(learned, key)
+    known = [] if found is None else [found.tokens]
+    if failure is not None:
+        known += [max(1, int(allowance / failure.factor)), failure.ceiling or allowance]
+    return min(known, default=None)
 
 
 def ceiling_of(learned: Learned, key: Key) -> Ceiling | None:
@@ -359,6 +367,19 @@ def _estimates(quote: Quote) -> tuple[Key, int, int, int, int, int]:
 
 def _place(key: Key) -> Key:
     return key if not key.generation else Key(key.model, key.dialect, key.configured)
+
+
+def _failure_of(learned: Learned, key: Key) -> Failure | None:
+    return next((one for one in learned.failures if (one.model, one.dialect) == (key.model, key.dialect)), None)
+
+
+def _answered(one: Failure, key: Key, real: int) -> Failure | None:
+    """What is left of an earlier version's after an answer: what it was is measured now."""
+    if (one.model, one.dialect) != (key.model, key.dialect):
+        return one
+    if one.ceiling is None or real > one.ceiling:
+        return None
+    return Failure(one.model, one.dialect, 1.0, one.ceiling)
 
 
 def _corrected(one: Ceiling, key: Key, real: int) -> Ceiling | None:

@@ -101,6 +101,17 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Whether the provider named it; else it is a guess, which goes up with every answer."""
 
 
+class Failure(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """What refusals said of a model whatever its instructions, in the records of earlier versions."""
+
+    model: str
+    dialect: str
+    factor: float = 1.0
+    """So many times longer requests are believed to be, until an answer says better."""
+    ceiling: int | None = None
+    """The most input tokens that the model is believed to take; None: nothing is known."""
+
+
 class Learned(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """All that a session knows of real lengths; in its state and its snapshots. At most `LIMIT` readings."""
 
@@ -108,6 +119,8 @@ class Learned(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Oldest first."""
     ceilings: tuple[Ceiling, ...] = ()
     """At most one of a key, the newest few, oldest first."""
+    failures: tuple[Failure, ...] = ()
+    """One of each model and dialect that earlier versions knew of; none come to these."""
 
 
 NOTHING: Final = Learned()

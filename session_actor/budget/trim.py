@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from session_actor.ledger.view import Place, Portion
+
 TARGET: Final = 0.6
 """A trim goes down to this share of the allowance, so that the next one is far away and the prefix stays."""
 
@@ -23,6 +25,9 @@ WHOLE_SHARE: Final = 0.25
 WORTH: Final = 0.15
 """Stubs alone are a plan only if they save this share of the allowance: a new prefix has its price, too."""
 
+START: Final = (0, 0)
+"""Before every turn."""
+
 LARGE_SHARE: Final = 0.25
 """An old exchange that takes up more than this share of the allowance is left out step by step, not at once: what was
 done last is often in it."""
@@ -37,7 +42,7 @@ class Unit(NamedTuple):
     """A part of a view that is shown or left out as a whole: a user turn, or a step (never cut inside)."""
 
     frames: tuple[int, ...]
-    """The ids of its frames, ascending. A frame with several turns is one unit with all that shares a step with it."""
+    """The ids of its frames, ascending. Two units share a frame where a step ends and another begins in it."""
     cost: int
     """What it takes up as it is shown now [tokens]."""
     exchange: int
@@ -48,6 +53,22 @@ class Unit(NamedTuple):
     """Whether one of its frames is: it is never left out."""
     stub_saving: int = 0
     """How much less it takes up with its tool results as stubs; 0 when they are already [tokens]."""
+    turn: int = 0
+    """The number of its first turn in the first of its frames."""
+    last: int = 0
+    """The number of its last turn in the last of its frames."""
+    portions: tuple[Portion, ...] = ()
+    """What of those of its frames is its own that it shares with other units."""
+
+    @property
+    def place(self) -> Place:
+        """Where it begins."""
+        return self.frames[0], self.turn
+
+    @property
+    def end(self) -> Place:
+        """Its last turn."""
+        return self.frames[-1], self.last
 
 
 class Beside(NamedTuple):
@@ -70,6 +91,12 @@ class Trim(NamedTuple):
     """Tool results in frames below this id are shown as stubs; never smaller than before. 0: none are."""
     tokens: int
     """What the request then takes up."""
+    turn: int = 0
+    """Of the frame `cut` only the turns from this one on are shown."""
+    portions: tuple[Portion, ...] = ()
+    """Turns below those that are shown as well, of frames that are not shown whole."""
+    stub_turn: int = 0
+    """Of the frame `stubs` only the results in turns from this one on are shown whole."""
 
 
 class TooBig(NamedTuple):
@@ -89,7 +116,13 @@ class TooBig(NamedTuple):
 
 
 def plan_trim(
-    units: Sequence[Unit], beside: Beside, allowance: int, *, cut: int = 0, stubs: int = 0, target: float = TARGET
+    units: Sequence[Unit],
+    beside: Beside,
+    allowance: int,
+    *,
+    cut: Place = START,
+    stubs: Place = START,
+    target: float = TARGET,
 ) -> Trim | TooBig | None:
     """What to leave out, so that a request fits again; None: leave all as it is.
 
@@ -106,19 +139,18 @@ def plan_trim(
         units: what the view shows, in the order of the path; kept ones below the present cut included.
         beside: what the request has beside them.
         allowance: how much it may take up [tokens].
-        cut: of the mark in force; 0: there is none.
-        stubs: of the mark in force; 0: there is none.
+        cut: of the mark in force, with the turn; by default there is none.
+        stubs: the same.
         target: the share of the allowance to go down to.
     """
     now = sum(beside) + sum(unit.cost for unit in units)
     if now <= YELLOW * allowance:
         return None
     stubs = max(stubs, _stubs(units, allowance))
-    costs = [unit.cost - unit.stub_saving if unit.frames[-1] < stubs else unit.cost for unit in units]
+    costs = [unit.cost - unit.stub_saving if unit.end < stubs else unit.cost for unit in units]
     total = sum(beside) + sum(costs)
     if now <= allowance:
-        kept = tuple(frame for unit in units for frame in unit.frames if frame < cut)
-        return Trim(cut, kept, stubs, total) if now - total >= max(1, WORTH * allowance) else None
+        return _shown(units, cut, stubs, total) if now - total >= max(1, WORTH * allowance) else None
     gone: set[int] = set()
     for bite in _bites(units, costs, LARGE_SHARE * allowance):
         if total <= target * allowance:
@@ -130,28 +162,29 @@ def plan_trim(
     return _trim(units, gone, cut, stubs, total)
 
 
-def least(units: Sequence[Unit], beside: Beside, *, cut: int = 0, stubs: int = 0) -> Trim:
+def least(units: Sequence[Unit], beside: Beside, *, cut: Place = START, stubs: Place = START) -> Trim:
     """The plan that leaves out all that may go."""
     stubs = max(stubs, _stubs(units, 0))
-    costs = [unit.cost - unit.stub_saving if unit.frames[-1] < stubs else unit.cost for unit in units]
+    costs = [unit.cost - unit.stub_saving if unit.end < stubs else unit.cost for unit in units]
     gone = {place for bite in _bites(units, costs, 0) for place in bite}
     total = sum(beside) + sum(cost for place, cost in enumerate(costs) if place not in gone)
     return _trim(units, gone, cut, stubs, total)
 
 
-def _stubs(units: Sequence[Unit], allowance: int) -> int:
-    """The id below which results are old: the first frame of what is new enough to be shown whole.
+def _stubs(units: Sequence[Unit], allowance: int) -> Place:
+    """The place below which results are old: where that begins which is new enough to be shown whole.
 
-    0: making stubs of what is below saves nothing.
+    `START`: making stubs of what is below saves nothing.
     """
-    spent = steps = border = 0
+    spent = steps = 0
+    border = START
     for unit in reversed(units):
         spent += unit.cost
         steps += not unit.is_user
         if steps > WHOLE_STEPS and spent > WHOLE_SHARE * allowance:
             break
-        border = unit.frames[0]
-    return border if any(unit.stub_saving and unit.frames[-1] < border for unit in units) else 0
+        border = unit.place
+    return border if any(unit.stub_saving and unit.end < border for unit in units) else START
 
 
 def _bites(units: Sequence[Unit], costs: Sequence[int], large: float) -> Iterator[list[int]]:
@@ -170,12 +203,20 @@ def _bites(units: Sequence[Unit], costs: Sequence[int], large: float) -> Iterato
         yield from ([place] for place in steps[:-1] if not units[place].pinned)
 
 
-def _trim(units: Sequence[Unit], gone: Collection[int], cut: int, stubs: int, total: int) -> Trim:
+def _trim(units: Sequence[Unit], gone: Collection[int], cut: Place, stubs: Place, total: int) -> Trim:
     if gone:
         # What is gone is never the last unit: that is the newest step or the current user turn.
-        cut = max(cut, units[max(gone) + 1].frames[0])
-    stay = [unit for place, unit in enumerate(units) if place not in gone]
-    return Trim(cut, tuple(frame for unit in stay for frame in unit.frames if frame < cut), stubs, total)
+        cut = max(cut, units[max(gone) + 1].place)
+    return _shown([unit for place, unit in enumerate(units) if place not in gone], cut, stubs, total)
+
+
+def _shown(stay: Sequence[Unit], cut: Place, stubs: Place, total: int) -> Trim:
+    """The plan that shows these units."""
+    below = [unit for unit in stay if unit.place < cut]
+    portions = tuple([portion for unit in below for portion in unit.portions if portion[:2] < cut])
+    parts = {portion[0] for portion in portions}
+    kept = tuple([frame for unit in below for frame in unit.frames if frame < cut[0] and frame not in parts])
+    return Trim(cut[0], kept, stubs[0], total, cut[1], portions, stubs[1])
 
 
 def _too_big(

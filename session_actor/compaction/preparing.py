@@ -13,7 +13,7 @@ import msgspec
 from session_actor.commands import BuildRequest
 from session_actor.paths import path_runs
 from session_actor.window.errors import NothingToSend
-from session_actor.window.fitting import unfitted, units_at
+from session_actor.window.fitting import frame_units_at, unfitted
 from session_actor.window.pressure import budget_ask, model_at
 from session_actor.window.requests_made import newest_request
 from session_actor.window.warming import load_shown
@@ -108,7 +108,7 @@ def _as_pinned(state: State, frame: Frame) -> Frame:
 async def _render(state: State, asked: Ask, overlay: Overlay | None, frames: Sequence[Frame]) -> None:
     """Render and count what will be shown, in slices, unless a request has done so."""
     mark = mark_at(state, asked, overlay)
-    view, target, window = view_at(state, asked.top, mark, overlay), asked.target(mark), window_of(state)
+    view, target, window = view_at(state, asked, mark, overlay), asked.target(mark), window_of(state)
     shown = [frame for frame in frames if view.shows(frame.id)]
     for frame in shown[SLICE_FRAMES - 1 :: SLICE_FRAMES]:
         if not window.has_rendered(target, view, frame.id):
@@ -122,7 +122,7 @@ def _wanted(state: State, asked: Ask, overlay: Overlay | None, frames: Sequence[
     from .plan import Wanted, shown_tokens
 
     fit, head = unfitted(state, asked), asked.top.id
-    units, profile = units_at(state, asked, fit), asked.profile
+    units, profile = frame_units_at(state, asked, fit), asked.profile
     taken = sum(unit.cost for unit in units)
     if overlay is not None:
         taken += shown_tokens(overlay.summary, profile.family)

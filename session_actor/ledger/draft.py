@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from .assistant import Call, Piece
     from .entries import Dialect, Entry, ShownResult
+    from .held import Held
     from .user import UserBlock
+    from .view import Place
 
 
 class Draft:
@@ -28,23 +30,24 @@ class Draft:
     __slots__ = (
         "after",
         "calls",
-        "first_frame",
+        "first",
         "held",
         "is_closed",
         "last_frame",
+        "media",
         "notes",
         "paused",
         "pieces",
         "results",
         "user",
-        "user_frame",
+        "user_place",
     )
 
     def __init__(self) -> None:
         """Nothing said yet."""
-        self.first_frame = 0
+        self.first: Place = (0, 0)
         self.last_frame = 0
-        self.user_frame: int | None = None
+        self.user_place: Place | None = None
         self.pieces: list[Piece] = []
         self.calls: dict[CallRef, Call] = {}
         self.results: dict[CallRef, ShownResult] = {}
@@ -55,22 +58,24 @@ class Draft:
         """Whether a turn ended the step: what has no result by then never gets one here."""
         self.user: list[UserBlock] = []
         self.paused = False
+        self.media: list[Held] = []
         self.notes = Notes()
 
     def copy(self) -> Draft:
         """The same, on its own."""
         other = Draft()
-        other.first_frame, other.last_frame, other.user_frame = self.first_frame, self.last_frame, self.user_frame
+        other.first, other.last_frame, other.user_place = self.first, self.last_frame, self.user_place
         other.is_closed, other.paused = self.is_closed, self.paused
-        other.pieces, other.user = list(self.pieces), list(self.user)
+        other.pieces, other.user, other.media = list(self.pieces), list(self.user), list(self.media)
         other.calls, other.results, other.held = dict(self.calls), dict(self.results), dict(self.held)
         other.after, other.notes = dict(self.after), self.notes.copy()
         return other
 
-    def touch(self, frame: int) -> None:
-        """A turn of this frame stands in it."""
-        self.first_frame = self.first_frame or frame
-        self.last_frame = frame
+    def touch(self, place: Place) -> None:
+        """This turn stands in it."""
+        if not self.first[0]:
+            self.first = place
+        self.last_frame = place[0]
 
     def awaits(self, ref: CallRef | None) -> bool:
         """Whether it still takes the result of this call in its place."""
@@ -104,12 +109,15 @@ class Draft:
             notes.omit(words.THINKING, piece.frame)
         return Chunk(
             tuple(entries),
-            self.first_frame,
+            self.first[0],
             self.last_frame,
-            self.user_frame,
+            None if self.user_place is None else self.user_place[0],
             tuple(notes.omitted),
             tuple(notes.added),
             self.paused and not user,
+            self.first[1],
+            0 if self.user_place is None else self.user_place[1],
+            tuple(self.media),
         )
 
     def _result(self, call: Call, notes: Notes) -> ShownResult:

@@ -14,6 +14,8 @@ import msgspec
 from session_actor.blocks import CallRef, Document, Image, Native, Text, Thinking, ToolCall
 from session_actor.requests.request import Note
 
+from .held import Held
+
 Dialect: TypeAlias = Literal["openai_chat", "openai_responses", "anthropic", "gemini"]
 """The form of a provider's requests and replies."""
 
@@ -95,3 +97,9 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     paused: bool = False
     """Whether it ends with an assistant turn that the provider paused: it is sent as it is, without a user turn after
     it, and the model goes on."""
+    first_turn: int = 0
+    """The number of its first turn in `first_frame`."""
+    user_turn: int = 0
+    """The number of that turn in `user_frame`."""
+    media: tuple[Held, ...] = ()
+    """The images and other media that it shows."""

@@ -14,6 +14,7 @@ from . import texts
 from .assistant import said_by
 from .draft import Draft
 from .entries import AssistantEntry, Chunk, UserEntry
+from .held import Media
 from .notes import Notes
 from .results import read_result, result_as_user, shown_result
 from .user import system_blocks, user_blocks
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .assistant import Call, Piece
     from .entries import Entry, Target
     from .user import UserBlock
-    from .view import View
+    from .view import Place, View
 
 
 class Fold:
@@ -39,7 +40,21 @@ class Fold:
     frame again. `chunks` only ever grows: a chunk in it is final. What is not final is the open chunk.
     """
 
-    __slots__ = ("_calls", "_draft", "_floating", "_ids", "_newest", "_refused", "_spoke", "chunks", "target", "view")
+    __slots__ = (
+        "_calls",
+        "_draft",
+        "_floating",
+        "_floats_from",
+        "_hidden",
+        "_ids",
+        "_media",
+        "_newest",
+        "_refused",
+        "_spoke",
+        "chunks",
+        "target",
+        "view",
+    )
 
     chunks: list[Chunk]
     """The finished chunks, oldest first. For reading."""
@@ -51,14 +66,19 @@ class Fold:
         self.chunks = []
         self._draft = Draft()
         self._floating: list[Piece] = []
-        """Reasoning of turns that say nothing else: it belongs to the assistant turn that follows."""
+        """Reasoning of turns that say nothing else: it belongs to the assistant turn that follows …"""
+        self._floats_from: Place = (0, 0)
+        """… and stands from this turn on."""
         self._ids = WireIds(target.dialect, short=target.short_call_ids)
         self._calls: dict[CallRef, Call] = {}
         """All calls that are shown: a late result names its own."""
         self._refused: dict[CallRef, str | None] = {}
         """Those that are not, with their tools; None: their results are not shown either."""
+        self._media = Media(target.dialect, view.unseen)
         self._newest: int | None = None
         """The frame added last."""
+        self._hidden = False
+        """Whether turns of it were passed over since something was shown."""
         self._spoke = False
         if view.summary:
             self._draft.user.append(Text(texts.summary(clean(view.summary))))
@@ -70,28 +90,49 @@ class Fold:
             self._draft.notes.omit(words.TRIMMED, view.cut)
 
     def add(self, frame: Frame) -> None:
-        """Take the next frame of the path, root first. A frame that the view does not show is passed over."""
+        """Take the next frame of the path, root first. What the view does not show is passed over."""
         if not self.view.shows(frame.id):
             return
-        if self._newest is not None and frame.parent != self._newest:
+        if self._newest is not None and (self._hidden or frame.parent != self._newest):
             self._pass_gap()
-        self._newest = frame.id
+        began, self._newest = self._newest is not None, frame.id
         if frame.retracted is not None:
             self._add_correction(frame.retracted, frame.id)
-        index = 0
-        for turn in frame.turns:
-            if turn.role == "tool":
-                self._add_results(turn, frame.id)
-                continue
-            self._draft.is_closed = True
-            if turn.role == "assistant":
-                self._add_assistant(turn, frame.id, index)
-                index += sum([type(block) is ToolCall for block in turn.blocks])
-            else:
-                self._add_user(turn, frame.id)
+        if self.view.hides_turns_of(frame.id):
+            self._add_some(frame, began)
+        else:
+            index = 0
+            for number, turn in enumerate(frame.turns):
+                index += self._add_turn(turn, (frame.id, number), index)
         for hold in frame.holds:
             if self._draft.awaits(hold.ref):
                 self._draft.held[hold.ref] = hold.reason
+
+    def _add_some(self, frame: Frame, began: bool) -> None:  # noqa: FBT001
+        """Take the turns of a frame that the view shows. `began`: whether anything was shown before."""
+        index = 0
+        for number, turn in enumerate(frame.turns):
+            if not self.view.shows_turn(frame.id, number):
+                self._hidden = began
+                index += _calls_in(turn)
+                continue
+            if self._hidden:
+                self._pass_gap()
+            began = True
+            index += self._add_turn(turn, (frame.id, number), index)
+
+    def _add_turn(self, turn: Turn, place: Place, index: int) -> int:
+        """Take a turn, whose first call is number `index` of its frame; return how many calls it makes."""
+        self._media.enter(*place)
+        if turn.role == "tool":
+            self._add_results(turn, place)
+            return 0
+        self._draft.is_closed = True
+        if turn.role == "assistant":
+            self._add_assistant(turn, place, index)
+            return _calls_in(turn)
+        self._add_user(turn, place)
+        return 0
 
     def open_chunk(self) -> Chunk:
         """The chunk that the next frame may still change, as it is sent when the head is here; O(that chunk).
@@ -110,9 +151,10 @@ class Fold:
         """A fold of its own that goes on from here; costs a copy of the lists, not of what they hold."""
         other = Fold(self.target, self.view)
         other.chunks, other._floating = list(self.chunks), list(self._floating)
+        other._floats_from = self._floats_from
         other._draft, other._ids = self._draft.copy(), self._ids.copy()
         other._calls, other._refused = dict(self._calls), dict(self._refused)
-        other._newest, other._spoke = self._newest, self._spoke
+        other._newest, other._spoke, other._hidden = self._newest, self._spoke, self._hidden
         return other
 
     def _add_correction(self, retraction: Retraction, frame: int) -> None:
@@ -120,41 +162,43 @@ class Fold:
         note = None if retraction.note is None else clean(retraction.note)
         self._drop_floating()
         self._draft.notes.add(words.CORRECTION, frame)
-        self._put([Text(texts.correction(clean(retraction.assumption), note))], frame)
+        self._put([Text(texts.correction(clean(retraction.assumption), note))], (frame, 0))
 
-    def _add_user(self, turn: Turn, frame: int) -> None:
-        draft = self._draft
+    def _add_user(self, turn: Turn, place: Place) -> None:
+        draft, frame = self._draft, place[0]
         self._drop_floating()
         read = user_blocks if turn.role == "user" else system_blocks
-        blocks = read(turn.blocks, frame, self.target, draft.notes)
+        blocks = read(turn.blocks, frame, self.target, draft.notes, self._media)
         draft.paused = False
         if not blocks:
             draft.notes.omit(words.EMPTY, frame)
             return
-        if draft.user_frame is None:
-            draft.user_frame = frame
-        self._put(blocks, frame)
+        if draft.user_place is None:
+            draft.user_place = place
+        self._put(blocks, place)
 
-    def _add_assistant(self, turn: Turn, frame: int, index: int) -> None:
-        notes = Notes()
+    def _add_assistant(self, turn: Turn, place: Place, index: int) -> None:
+        notes, frame = Notes(), place[0]
         stale = frame < self.view.stale
         said = said_by(turn, frame, index, target=self.target, stale=stale, ids=self._ids, notes=notes)
         self._calls.update((piece.call.ref, piece.call) for piece in said.pieces if piece.call is not None)
         self._refused.update(said.refused)
         if not said.is_solid:
+            if said.pieces and not self._floating:
+                self._floats_from = place
             self._floating += said.pieces
             self._draft.notes.extend(notes)
             if not said.pieces:
                 self._draft.notes.omit(words.EMPTY, frame)
             return
-        pieces = [*self._floating, *said.pieces]
+        pieces, first = [*self._floating, *said.pieces], self._floats_from if self._floating else place
         self._floating = []
         if not self._draft.may_go_on or self._needs_own_entry(pieces[0]):
             self._begin_chunk(frame)
         draft = self._draft
         draft.notes.extend(notes)
-        draft.touch(pieces[0].frame)
-        draft.touch(frame)
+        draft.touch(first)
+        draft.touch(place)
         draft.say(pieces)
         draft.paused = turn.stop_reason == "pause_turn" and self.target.dialect == "anthropic" and not draft.calls
         self._spoke = True
@@ -175,25 +219,26 @@ class Fold:
         self.chunks.append(draft.chunk(self.target.dialect))
         self._draft = Draft()
 
-    def _add_results(self, turn: Turn, frame: int) -> None:
+    def _add_results(self, turn: Turn, place: Place) -> None:
         for result in turn.blocks:
             if type(result) is ToolResult:
-                self._add_result(result, frame)
+                self._add_result(result, place)
 
-    def _add_result(self, result: ToolResult, frame: int) -> None:
-        draft, ref, old = self._draft, result.ref, frame < self.view.stubs
+    def _add_result(self, result: ToolResult, place: Place) -> None:
+        draft, ref, old = self._draft, result.ref, self.view.is_old(*place)
         if ref is None or not draft.awaits(ref):
-            self._add_late(result, frame)
+            self._add_late(result, place)
             return
-        call = draft.calls[ref]
-        draft.results[ref], after = shown_result(result, call, frame, self.target, old=old, notes=draft.notes)
+        call, notes = draft.calls[ref], draft.notes
+        draft.results[ref], after = shown_result(result, call, place[0], self.target, notes, self._media, old=old)
+        draft.media += self._media.taken()
         if after:
             draft.after[ref] = [*after]
-        draft.touch(frame)
+        draft.touch(place)
 
-    def _add_late(self, result: ToolResult, frame: int) -> None:
+    def _add_late(self, result: ToolResult, place: Place) -> None:
         """A result whose place is not there any more, or never was: the user's side shows it, here."""
-        notes, ref, is_error = self._draft.notes, result.ref, result.is_error
+        notes, ref, is_error, frame = self._draft.notes, result.ref, result.is_error, place[0]
         call = None if ref is None else self._calls.get(ref)
         name = "" if call is None else call.name
         word, title = words.LATE, texts.late(name, call.call_id if call else clean(result.call_id), is_error=is_error)
@@ -203,13 +248,13 @@ class Fold:
                 notes.omit(words.RESULT, frame)
                 return
             name, word, title = refused, words.REFUSED, texts.refused(refused, is_error=is_error)
-        read = read_result(result, name, frame, self.target, old=frame < self.view.stubs, notes=notes)
+        read = read_result(result, name, frame, self.target, notes, self._media, old=self.view.is_old(*place))
         notes.add(word, frame)
-        self._put(result_as_user(read, title, frame, notes), frame)
+        self._put(result_as_user(read, title, frame, notes), place)
 
     def _pass_gap(self) -> None:
         """Frames are hidden here: what comes next does not belong to what was shown last."""
-        draft = self._draft
+        draft, self._hidden = self._draft, False
         self._drop_floating()
         draft.is_closed = True
         draft.paused = False
@@ -222,11 +267,16 @@ class Fold:
             self._draft.notes.omit(words.THINKING, piece.frame)
         self._floating = []
 
-    def _put(self, blocks: Sequence[UserBlock], frame: int) -> None:
+    def _put(self, blocks: Sequence[UserBlock], place: Place) -> None:
         """Add what the user's side says."""
         self._draft.user += blocks
-        self._draft.touch(frame)
+        self._draft.media += self._media.taken()
+        self._draft.touch(place)
         self._spoke = True
+
+
+def _calls_in(turn: Turn) -> int:
+    return sum([type(block) is ToolCall for block in turn.blocks])
 
 
 def folded(frames: Iterable[Frame], target: Target, view: View = WHOLE) -> Fold:
@@ -248,7 +298,10 @@ def tail(chunk: Chunk, target: Target, ephemeral: Sequence[Block] = ()) -> Chunk
         if ephemeral:
             notes.omit(words.EPHEMERAL, None)
         return _with(chunk, _without_last_space(chunk.entries), notes)
-    more = user_blocks(ephemeral, None, target, notes)
+    lent = Media(target.dialect)
+    more = user_blocks(ephemeral, None, target, notes, lent)
+    if ephemeral:
+        chunk = msgspec.structs.replace(chunk, media=(*chunk.media, *lent.taken()))
     if chunk.entries and type(chunk.entries[-1]) is AssistantEntry:
         more.insert(0, Text(texts.CONTINUE))
         notes.add(words.CONTINUE, chunk.last_frame)

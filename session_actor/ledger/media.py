@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from session_actor.blocks import Image, Text
 from session_actor.requests.media import as_text, carries, is_text, is_too_large, unpacked
@@ -12,14 +12,21 @@ from .texts import not_seen
 from .wire import is_clean
 
 if TYPE_CHECKING:
-    from session_actor.blocks import Document
+    from session_actor.blocks import Document, Native
 
     from .entries import Target
+    from .held import Media
     from .notes import Notes
 
 
-def shown_media(block: Image | Document, target: Target, frame: int | None, notes: Notes) -> Text | Image | Document:
+_FULL: Final = "a request to this API takes no more of them beside the newer ones"
+
+
+def shown_media(
+    block: Image | Document, target: Target, frame: int | None, notes: Notes, media: Media
+) -> Text | Image | Document:
     """What the target is shown of it. Plain text is shown as such, a data: URL as the data that it holds."""
+    media.pass_by()
     block = unpacked(block)
     if is_text(block):
         return Text(as_text(block))
@@ -30,7 +37,16 @@ def shown_media(block: Image | Document, target: Target, frame: int | None, note
         return _left_out(is_image, frame, notes, "this API does not take it in this form")
     if is_too_large(target.dialect, block):
         return _left_out(is_image, frame, notes, "this API does not take one of this size")
-    return block
+    return block if media.shows(block) else _left_out(is_image, frame, notes, _FULL)
+
+
+def shown_native(block: Native, frame: int | None, notes: Notes, media: Media) -> Native | Text:
+    """A provider's own block, which may be an image or another file."""
+    media.pass_by()
+    if media.shows(block):
+        return block
+    notes.omit(words.NATIVE, frame)
+    return Text(not_seen("A file", _FULL))
 
 
 def said_media(block: Image | Document, frame: int | None, notes: Notes) -> Text:

@@ -11,7 +11,7 @@ from . import notes as words
 from . import texts
 from .entries import ShownResult
 from .long import shortened
-from .media import shown_media
+from .media import shown_media, shown_native
 from .natives import known_of
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from .assistant import Call
     from .entries import Target, Why
+    from .held import Media
     from .notes import Notes
 
 _WORTH_A_STUB: Final = 200
@@ -32,11 +33,13 @@ class Read(NamedTuple):
     why: Why | None = None
 
 
-def read_result(result: ToolResult, name: str, frame: int, target: Target, *, old: bool, notes: Notes) -> Read:
+def read_result(  # noqa: PLR0917 - what decides of it
+    result: ToolResult, name: str, frame: int, target: Target, notes: Notes, media: Media, *, old: bool
+) -> Read:
     """What `result` in `frame` shows to the target; `old`: as one line, when that is shorter. `name`: of the tool."""
     kept: list[Text | Image | Document | Native] = []
     for block in result.blocks:
-        shown = _block(block, frame, target, notes)
+        shown = _block(block, frame, target, notes, media)
         if shown is not None:
             kept.append(shown)
     said = [block.text for block in kept if type(block) is Text]
@@ -52,7 +55,9 @@ def read_result(result: ToolResult, name: str, frame: int, target: Target, *, ol
     return Read([Text(short), *others], "cut")
 
 
-def _block(block: ResultBlock, frame: int, target: Target, notes: Notes) -> Text | Image | Document | Native | None:
+def _block(
+    block: ResultBlock, frame: int, target: Target, notes: Notes, media: Media
+) -> Text | Image | Document | Native | None:
     if type(block) is Text:
         text = clean(block.text)
         if text is not block.text:
@@ -61,19 +66,19 @@ def _block(block: ResultBlock, frame: int, target: Target, notes: Notes) -> Text
     if type(block) is Native:
         known = known_of(block, "result")
         if block.dialect == target.dialect and known.sendable:
-            return block
+            return shown_native(block, frame, notes, media)
         if known.text is not None:
             return Text(clean(known.text))
         notes.omit(words.NATIVE, frame)
         return None
-    return shown_media(block, target, frame, notes) if isinstance(block, Image | Document) else None
+    return shown_media(block, target, frame, notes, media) if isinstance(block, Image | Document) else None
 
 
-def shown_result(
-    result: ToolResult, call: Call, frame: int, target: Target, *, old: bool, notes: Notes
+def shown_result(  # noqa: PLR0917 - what decides of it
+    result: ToolResult, call: Call, frame: int, target: Target, notes: Notes, media: Media, *, old: bool
 ) -> tuple[ShownResult, list[Text | Image | Document]]:
     """`result` in its place after its call, and what it holds that must stand in the user entry after it."""
-    read = read_result(result, call.name, frame, target, old=old, notes=notes)
+    read = read_result(result, call.name, frame, target, notes, media, old=old)
     inside, after = read.blocks, list[Text | Image | Document]()
     if target.dialect in {"openai_chat", "gemini"} or (target.dialect == "anthropic" and result.is_error):
         inside = [block for block in read.blocks if type(block) is Text]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from session_actor.frames import Frame, Turn
+
+
+Place: TypeAlias = tuple[int, int]
+"""A turn: its frame, and its number in that frame, from 0. Of a frame without turns: 0."""
+
+Portion: TypeAlias = tuple[int, int, int]
+"""Some turns of a frame: its id, the number of the first, and of the first that is not among them."""
+
+MediaPlace: TypeAlias = tuple[int, int, int]
+"""An image or another block of media: its frame, its turn's number there, and its own in that turn, from 0."""
 
 
 class View(msgspec.Struct, frozen=True):
@@ -36,10 +46,36 @@ class View(msgspec.Struct, frozen=True):
     summary: str = ""
     """What stands for the frames up to `covered`: the view begins with it. `""`: nothing does."""
     covered: int = 0
+    turn: int = 0
+    """Of the frame `cut` only the turns from this one on are shown."""
+    portions: tuple[Portion, ...] = ()
+    """Turns below those that are shown as well, of frames that are not shown whole."""
+    stub_turn: int = 0
+    """Tool results in the turns of the frame `stubs` before this one are shown as one line, too."""
+    unseen: MediaPlace = (0, 0, 0)
+    """Media before this place are not shown; a text stands in the place of each."""
 
     def shows(self, frame_id: int) -> bool:
-        """Whether it shows this frame of its path."""
-        return frame_id >= self.cut or frame_id in self.kept
+        """Whether it shows this frame of its path, or some turns of it."""
+        if frame_id >= self.cut or frame_id in self.kept:
+            return True
+        return bool(self.portions) and any(frame_id == portion[0] for portion in self.portions)
+
+    def hides_turns_of(self, frame_id: int) -> bool:
+        """Whether it hides some turns of a frame that it shows."""
+        if frame_id > self.cut or not (self.turn or self.portions) or frame_id in self.kept:
+            return False
+        return frame_id < self.cut or self.turn > 0
+
+    def shows_turn(self, frame_id: int, turn: int) -> bool:
+        """Whether it shows a turn of a frame that it shows."""
+        if (frame_id, turn) >= (self.cut, self.turn) or frame_id in self.kept:
+            return True
+        return any(frame_id == frame and first <= turn < end for frame, first, end in self.portions)
+
+    def is_old(self, frame_id: int, turn: int) -> bool:
+        """Whether the results in a turn are shown as one line."""
+        return (frame_id, turn) < (self.stubs, self.stub_turn)
 
 
 WHOLE: Final = View()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import binascii
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from .problems import named
+from session_actor.requests.limits import limits_of
+
+from .problems import as_mapping, named
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -19,6 +21,50 @@ WEB_IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/we
 _DATA_URL: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+)((?:;[\w.+-]+=[^;,]*)*);base64,", re.ASCII)
 _WEB: Final = re.compile(r"https?://[^\s/]")
 _FROM_URL_SAFE: Final = str.maketrans("-_", "+/")
+
+
+_IMAGE_TYPES: Final = frozenset({"image", "image_url", "input_image"})
+_BLOBS: Final = ("inline_data", "inlineData", "file_data", "fileData")
+_WRITTEN: Final = frozenset({"args", "arguments", "input", "response"})
+"""Keys of what a model or a tool wrote: no image in it is one."""
+
+
+def whole(problems: Problems, dialect: str, messages: object, where: str) -> None:
+    """Check that a request holds no more images, and no more bytes, than the provider takes (`requests.limits`).
+
+    What is counted is at most what is sent: texts by their characters, media by their base64.
+    """
+    limits, images, characters = limits_of(dialect), 0, 0
+    left: list[object] = [messages]
+    met: dict[int, object] = {}  # a list may hold itself
+    while left:
+        value = left.pop()
+        if not isinstance(value, str | bytes):
+            if id(value) in met:
+                continue
+            met[id(value)] = value
+        if isinstance(value, str):
+            characters += len(value)
+        elif isinstance(value, bytes):
+            characters += (len(value) + 2) // 3 * 4
+        elif isinstance(value, list | tuple):
+            left.extend(cast("list[object]", value))
+        elif (found := as_mapping(value)) is not None:
+            images += _is_image(found)
+            left.extend([item for key, item in found.items() if key not in _WRITTEN])
+    if limits.images is not None and images > limits.images:
+        problems.add(where, "limit", f"hold {images:,} images; the provider takes {limits.images:,} in one request")
+    if limits.megabytes is not None and characters > limits.megabytes << 20:
+        problems.add(where, "limit", f"take up {characters:,} bytes; the provider takes {limits.megabytes} MB at once")
+
+
+def _is_image(block: Mapping[str, Any]) -> bool:
+    kind = block.get("type")
+    if isinstance(kind, str):
+        return kind in _IMAGE_TYPES
+    blob = next((held for key in _BLOBS if (held := as_mapping(block.get(key))) is not None), None)
+    mime = None if blob is None else blob.get("mime_type", blob.get("mimeType"))
+    return isinstance(mime, str) and mime.startswith("image/")
 
 
 def base64_text(problems: Problems, path: str, value: object, *, url_safe: bool = False) -> None:

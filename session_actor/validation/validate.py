@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from session_actor.errors import InvalidArgument
 from session_actor.plain import shown
 
+from . import media
 from .arguments import arguments
 from .problems import Problems
 from .settings import settings
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from session_actor.ledger.entries import Dialect
 
 DIALECTS: Final = ("openai_chat", "openai_responses", "anthropic", "gemini")
+_MESSAGES: Final = {
+    "anthropic": "messages",
+    "gemini": "contents",
+    "openai_chat": "messages",
+    "openai_responses": "input",
+}
 
 
 def validate_request(dialect: Dialect, request: Mapping[str, object]) -> list[str]:
@@ -48,4 +55,5 @@ def validate_request(dialect: Dialect, request: Mapping[str, object]) -> list[st
         arguments(problems, dialect, found)
         settings(problems, dialect, found)
         import_module(f".{dialect}", __package__).check(found, problems)
+        media.whole(problems, dialect, found.get(_MESSAGES[dialect]), _MESSAGES[dialect])
     return problems.found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from session_actor.ledger.held import NO_LOAD, Load
 from session_actor.requests.canonical import START, chained
-from session_actor.requests.many_images import count_images
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,8 @@ class Piece(NamedTuple):
     """As `cost_of` gives it [tokens]."""
     calls: tuple[str, ...]
     """The tools that it calls."""
+    load: Load = NO_LOAD
+    """What its media come to."""
 
 
 class Finished:
@@ -44,7 +46,7 @@ class Finished:
         self._ends: list[int] = []
         self._omitted: list[Note] = []
         self._added: list[Note] = []
-        self._counts: list[tuple[int, int, int, int]] = []
+        self._counts: list[tuple[int, int, int, Load]] = []
 
     @property
     def cost(self) -> int:
@@ -57,9 +59,9 @@ class Finished:
         return self._chains[-1] if self._chains else START
 
     @property
-    def images(self) -> int:
-        """How many images Anthropic sees in their messages."""
-        return self._counts[-1][3] if self._counts else 0
+    def load(self) -> Load:
+        """What their media come to."""
+        return self._counts[-1][3] if self._counts else NO_LOAD
 
     def keep(self, piece: Piece) -> None:
         """Add the next one."""
@@ -70,15 +72,15 @@ class Finished:
         self.messages.extend(piece.messages)
         self._omitted.extend(piece.chunk.omitted)
         self._added.extend(piece.chunk.added)
-        images = self.images + count_images(piece.messages)
-        self._counts.append((len(self.messages), len(self._omitted), len(self._added), images))
+        load = self.load if piece.load is NO_LOAD else self.load.and_all(piece.load)
+        self._counts.append((len(self.messages), len(self._omitted), len(self._added), load))
         if piece.calls:
             self.tools.update(dict.fromkeys(piece.calls))
 
     def first(self, count: int) -> Finished:
         """The same with the first `count` pieces only; the two share the pieces."""
         other = Finished()
-        messages, omitted, added, _ = self._counts[count - 1] if count else (0, 0, 0, 0)
+        messages, omitted, added, _ = self._counts[count - 1] if count else (0, 0, 0, NO_LOAD)
         other.pieces, other.messages = self.pieces[:count], self.messages[:messages]
         other._chains, other._sums, other._ends = self._chains[:count], self._sums[:count], self._ends[:count]
         other._omitted, other._added, other._counts = self._omitted[:omitted], self._added[:added], self._counts[:count]

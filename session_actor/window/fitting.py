@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
 from session_actor.artifacts import artifacts_in
 from session_actor.budget.calibration import HIGHEST, LOWEST, price, spans
 from session_actor.budget.costs import Fixed, cost_of_extra
 from session_actor.budget.readings import Key, Shown
 from session_actor.budget.report import RED, YELLOW
-from session_actor.budget.trim import TARGET, Beside, TooBig, least, plan_trim
+from session_actor.budget.trim import TARGET, Beside, TooBig, Trim, least, plan_trim
 from session_actor.compaction.overlays import overlay_at, pinned_now
 from session_actor.frames import Artifact
 from session_actor.ledger.entries import ResultsEntry
 from session_actor.ledger.fold import tail
 from session_actor.paths import on_path
 
+from .crowding import crowded
 from .errors import ContextOverflow, NothingToSend
 from .long_history import begun
-from .marks import Mark, newest_artifacts
+from .marks import Mark, Unseen, newest_artifacts
 from .requests_made import next_number
-from .units import repriced, units_of
+from .units import repriced, units_of, whole_frames
 from .window import mark_at, view_at, window_of
 
 if TYPE_CHECKING:
     from session_actor.budget.readings import Quote
-    from session_actor.budget.trim import Trim, Unit
+    from session_actor.budget.trim import Unit
     from session_actor.commands import How
     from session_actor.compaction.overlays import Overlay
     from session_actor.ledger.entries import Chunk
+    from session_actor.ledger.view import Place
     from session_actor.state import State
 
     from .errors import Part
@@ -70,7 +72,7 @@ def measured(state: State, ask: Ask, mark: Mark | None, overlay: Overlay | None,
     `seq`: as it was just before this record; None: now.
     """
     top, target, window = ask.top, ask.target(mark), window_of(state)
-    rendered = window.rendered(ask, target, view_at(state, top, mark, overlay, seq), state.table)
+    rendered = window.rendered(ask, target, view_at(state, ask, mark, overlay, seq), state.table)
     if rendered.is_empty:
         raise NothingToSend
     last = rendered.open_chunk()
@@ -124,6 +126,9 @@ def fitted(state: State, ask: Ask) -> Fit:
 def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
     """What to show instead; None: it is right as it is, or nothing can be done."""
     quote, allowance = fit.quote, fit.allowance
+    place = crowded(ask, fit)
+    if place is not None:
+        return _mark(state, ask, fit, _as_is(fit), unseen=Unseen(ask.dialect, place))
     if quote.tokens < YELLOW * allowance and quote.upper < RED * allowance:
         return None
     units = units_at(state, ask, fit)
@@ -133,12 +138,17 @@ def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
     if isinstance(plan, TooBig):
         cap = _shorter(plan, fit) if quote.tokens > allowance and plan.part == "results" else None
         if cap is not None:
-            return _mark(state, ask, fit, _as_is(fit), cap)
+            return _mark(state, ask, fit, _as_is(fit), cap=cap)
         if ask.warned is None:
             return None
-        plan = least(units, _beside(units, fit), cut=fit.rendered.view.cut, stubs=fit.rendered.view.stubs)
+        plan = least(units, _beside(units, fit), **_borders(fit))
     mark = _mark(state, ask, fit, plan)
     return None if _same(mark, fit) else mark
+
+
+def frame_units_at(state: State, ask: Ask, fit: Fit) -> list[Unit]:
+    """The same for what can only take whole frames."""
+    return whole_frames(units_at(state, ask, fit), state.table)
 
 
 def units_at(state: State, ask: Ask, fit: Fit) -> list[Unit]:
@@ -160,12 +170,12 @@ def units_at(state: State, ask: Ask, fit: Fit) -> list[Unit]:
 def _plan(units: list[Unit], fit: Fit) -> Trim | TooBig | None:
     """A plan for what is yellow or over the allowance; and for what may be over it."""
     quote, allowance = fit.quote, fit.allowance
-    beside, (cut, _, stubs) = _beside(units, fit), _as_is(fit)
-    plan = plan_trim(units, beside, allowance, cut=cut, stubs=stubs)
+    beside, borders = _beside(units, fit), _borders(fit)
+    plan = plan_trim(units, beside, allowance, **borders)
     if plan is not None or quote.upper < RED * allowance:
         return plan
     less = max(1, min(sum(beside) + sum(unit.cost for unit in units), allowance) - 1)
-    return plan_trim(units, beside, less, cut=cut, stubs=stubs, target=TARGET * allowance / less)
+    return plan_trim(units, beside, less, **borders, target=TARGET * allowance / less)
 
 
 def _beside(units: list[Unit], fit: Fit) -> Beside:
@@ -175,36 +185,50 @@ def _beside(units: list[Unit], fit: Fit) -> Beside:
     return Beside(system, tools, max(other, 0))
 
 
-def _as_is(fit: Fit) -> tuple[int, tuple[int, ...], int]:
+def _as_is(fit: Fit) -> Trim:
     view = fit.rendered.view
-    return view.cut, view.kept, view.stubs
+    return Trim(view.cut, view.kept, view.stubs, 0, view.turn, view.portions, view.stub_turn)
+
+
+class _Borders(TypedDict):
+    cut: Place
+    stubs: Place
+
+
+def _borders(fit: Fit) -> _Borders:
+    """Those of what is shown."""
+    view = fit.rendered.view
+    return {"cut": (view.cut, view.turn), "stubs": (view.stubs, view.stub_turn)}
 
 
 def _mark(
-    state: State, ask: Ask, fit: Fit, plan: Trim | tuple[int, tuple[int, ...], int], cap: int | None = None
+    state: State, ask: Ask, fit: Fit, plan: Trim, *, cap: int | None = None, unseen: Unseen | None = None
 ) -> Mark:
-    cut, kept, stubs = plan[:3]
-    before = fit.mark
-    if cap is None and before is not None:
-        cap = before.result_cap
+    before = fit.mark or Mark(0, 0, 0, 0)
+    others = [one for one in before.unseen if unseen is not None and one.dialect != unseen.dialect]
     return Mark(
         next_number(state),
         ask.top.id,
-        cut,
+        plan.cut,
         fit.allowance,
-        stubs,
-        kept,
-        *_artifacts(state, fit, cut),
-        cap,
+        plan.stubs,
+        plan.kept,
+        *_artifacts(state, fit, plan.cut),
+        before.result_cap if cap is None else cap,
         0 if fit.overlay is None else fit.overlay.generation,
-        ask.warned if before is None or before.warned is None else before.warned,
+        before.warned or ask.warned,
+        plan.turn,
+        plan.portions,
+        plan.stub_turn,
+        before.unseen if unseen is None else (*others, unseen),
     )
 
 
 def _same(mark: Mark, fit: Fit) -> bool:
     """Whether it shows what is shown already."""
-    cap = None if fit.mark is None else fit.mark.result_cap
-    return (mark.cut, mark.kept, mark.stubs, mark.result_cap) == (*_as_is(fit), cap)
+    as_is, cap = _as_is(fit), None if fit.mark is None else fit.mark.result_cap
+    shows = Trim(mark.cut, mark.kept, mark.stubs, 0, mark.turn, mark.portions, mark.stub_turn)
+    return (shows, mark.result_cap) == (as_is, cap)
 
 
 def _artifacts(state: State, fit: Fit, cut: int) -> tuple[tuple[Artifact, ...], int]:

@@ -7,6 +7,7 @@ of its characters, and a result that is shown as one line still has some.
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from session_actor.artifacts import artifacts_in
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from session_actor.blocks import Block
     from session_actor.compaction.overlays import Overlay
     from session_actor.frames import Frame
+    from session_actor.ledger.view import Place
     from session_actor.state import State
     from session_actor.table import Table
 
@@ -50,7 +52,7 @@ def begun(state: State, ask: Ask, mark: Mark | None, overlay: Overlay | None = N
     if _count(state.table, top.id, max(cut, seen + 1)) <= FRAMES:
         return mark
     start = _start(state.table, top.id, cut, _CHARACTERS_A_TOKEN * ask.allowance())
-    return mark if start is None else _without(state, ask, base, start)
+    return mark if start is None or start <= base.border else _without(state, ask, base, start)
 
 
 def _base(ask: Ask, overlay: Overlay | None) -> Mark:
@@ -78,15 +80,20 @@ def _down(table: Table, head: int | None, low: int) -> Iterator[Frame]:
         at, run_from = frame.parent, frame.run_from
 
 
-def _start(table: Table, head: int, cut: int, room: int) -> int | None:
-    """The frame of a step's or an exchange's beginning above which there are more than `room` characters; or None."""
+def _start(table: Table, head: int, cut: int, room: int) -> Place | None:
+    """Where a step or an exchange begins above which there are more than `room` characters; or None."""
     taken = 0
     for frame in _down(table, head, cut):
         taken += len(frame.user_input) + len(frame.assistant_output) if frame.given_turns is None else 0
         taken += sum([_least(block) for turn in frame.given_turns or () for block in turn.blocks])
         if taken > room and frame.id in {frame.exchange, frame.step}:
-            return frame.id
+            return frame.id, _results_first(frame)
     return None
+
+
+def _results_first(frame: Frame) -> int:
+    """How many turns a frame begins with that belong to the step before."""
+    return sum(1 for _ in takewhile(lambda turn: turn.role == "tool", frame.turns))
 
 
 def _least(block: Block) -> int:
@@ -97,9 +104,9 @@ def _least(block: Block) -> int:
     return _LINE if isinstance(block, ToolResult) else 0
 
 
-def _without(state: State, ask: Ask, mark: Mark, start: int) -> Mark:
+def _without(state: State, ask: Ask, mark: Mark, start: Place) -> Mark:
     """The mark that leaves out what is below `start`, but for pinned steps and what the user asked for last."""
-    below = state.table.at(start).parent
+    below = state.table.at(start[0]).parent
     hidden = list(_down(state.table, below, mark.cut))[::-1]
     kept = tuple(frame_id for frame_id in mark.kept if state.table.has(frame_id))
     kept += _kept(hidden, ask.top.exchange, pinned_now(state))
@@ -110,7 +117,23 @@ def _without(state: State, ask: Ask, mark: Mark, start: int) -> Mark:
     more = len(found) - len(named) + mark.more
     number, stubs, cap = next_number(state), mark.stubs, mark.result_cap
     warned = mark.warned or ask.warned
-    return Mark(number, ask.top.id, start, allowance, stubs, kept, named, more, cap, mark.generation, warned)
+    return Mark(
+        number,
+        ask.top.id,
+        start[0],
+        allowance,
+        stubs,
+        kept,
+        named,
+        more,
+        cap,
+        mark.generation,
+        warned,
+        start[1],
+        mark.portions,
+        mark.stub_turn,
+        mark.unseen,
+    )
 
 
 def _kept(hidden: Sequence[Frame], exchange: int | None, pinned: Callable[[Frame], bool]) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import msgspec
 
 from session_actor.budget.readings import Key
 from session_actor.frames import Artifact
+from session_actor.ledger.view import MediaPlace, Place, Portion
 from session_actor.tokens.estimate import estimate_tokens
 
 if TYPE_CHECKING:
@@ -31,6 +32,15 @@ ROOMIER: Final = 1.25
 
 Budgets of one model differ by less (its safety reserve shrinks when it is calibrated): those keep what they have.
 """
+
+
+class Unseen(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Media that a provider takes no more in one request."""
+
+    dialect: str
+    """Whose limits they are beyond: others are shown them."""
+    place: MediaPlace
+    """Those before this one."""
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -59,6 +69,23 @@ class Mark(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The compaction that it was made on top of: under another it says nothing. 0: none."""
     warned: Key | None = None
     """Whom it was made for after a refusal: of others it says nothing. None: it was made without."""
+    turn: int = 0
+    """Of the frame `cut` only the turns from this one on are shown."""
+    portions: tuple[Portion, ...] = ()
+    """Turns below those that are shown as well, of frames that are not shown whole; in their order."""
+    stub_turn: int = 0
+    """Results in the turns of the frame `stubs` before this one are shown as one line, too."""
+    unseen: tuple[Unseen, ...] = ()
+    """Which media are not shown, at most one for a dialect."""
+
+    @property
+    def border(self) -> Place:
+        """The first turn from which on all is shown."""
+        return self.cut, self.turn
+
+    def unseen_before(self, dialect: str) -> MediaPlace:
+        """Media before this place are not shown in a dialect."""
+        return next((one.place for one in self.unseen if one.dialect == dialect), (0, 0, 0))
 
 
 def newest_artifacts(artifacts: Sequence[Artifact], allowance: int, family: str) -> tuple[Artifact, ...]:
@@ -95,5 +122,5 @@ def in_force(
     return max(fit, key=_tightness, default=None)
 
 
-def _tightness(mark: Mark) -> tuple[int, int, int]:
-    return mark.cut, mark.stubs, mark.number
+def _tightness(mark: Mark) -> tuple[Place, Place, int]:
+    return mark.border, (mark.stubs, mark.stub_turn), mark.number

@@ -9,6 +9,7 @@ from session_actor.budget.costs import cost_of_instructions
 from session_actor.budget.report import Budget, Pressure, pressure_of
 from session_actor.errors import InvalidArgument, Refused
 from session_actor.models import profile_of
+from session_actor.table import FramesCold
 
 from .errors import NothingToSend
 from .fitting import unfitted
@@ -133,15 +134,21 @@ def tell(state: State, on: str | None, model: str, used: int, upper: int, allowa
 
 
 def watch(state: State, on: str | None) -> None:
-    """Tell of a crossing after a change, where a request was built before and the head is in memory."""
+    """Tell of a crossing after a change, where a request was built before and all that is shown is in memory.
+
+    It is called on the loop: what is on the disk is not read for it. The next request or budget tells then.
+    """
     head = state.head_of(on)
     top = None if head is None else state.table.slot(head)
-    newest = None if top is None else newest_request(state, top.id, None)
-    if top is None or newest is None:
+    if top is None:
         return
-    model = newest.quote.key.model
     try:
-        fit = unfitted(state, budget_ask(state, top, model, newest))
-    except Refused:
+        with state.table.without_the_disk():
+            newest = newest_request(state, top.id, None)
+            if newest is None:
+                return
+            model = newest.quote.key.model
+            fit = unfitted(state, budget_ask(state, top, model, newest))
+    except (Refused, FramesCold):
         return
     tell(state, on, model, fit.quote.tokens, fit.quote.upper, fit.allowance)

@@ -9,6 +9,7 @@ from session_actor.blocks import ToolCall
 from session_actor.budget.costs import cost_of
 from session_actor.ledger.entries import AssistantEntry, ResultsEntry, UserEntry
 from session_actor.ledger.fold import Fold
+from session_actor.ledger.held import NO_LOAD, Load, load_of
 
 from .chunks import Finished, Piece
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from session_actor.frames import Frame
     from session_actor.ledger.entries import Chunk, Entry, Target
-    from session_actor.ledger.view import View
+    from session_actor.ledger.view import Place, View
     from session_actor.models import ModelProfile
     from session_actor.requests.renderer import Renderer
 
@@ -39,8 +40,8 @@ NO_PIECES: Final[Mapping[tuple[int, int], Piece]] = {}
 class Part(NamedTuple):
     """A step, or what the user's side says after it."""
 
-    start: int
-    """The frame that it begins in."""
+    start: Place
+    """The turn that it begins with."""
     cost: int
     is_user: bool
     saving: int
@@ -133,7 +134,8 @@ class Rendered:
 
     def piece(self, chunk: Chunk) -> Piece:
         """A chunk, rendered and counted."""
-        return Piece(chunk, self.messages(chunk), self.cost_of(chunk.entries), _calls(chunk.entries))
+        messages, cost = self.messages(chunk), self.cost_of(chunk.entries)
+        return Piece(chunk, messages, cost, _calls(chunk.entries), load_in(chunk))
 
     def messages(self, chunk: Chunk) -> list[dict[str, Any]]:
         """A chunk, rendered."""
@@ -189,6 +191,13 @@ class Rendered:
         return found + list(_parts(self, last))
 
 
+def load_in(chunk: Chunk) -> Load:
+    """What the media of a chunk come to."""
+    first = chunk.entries[0] if chunk.entries else None
+    said = first if type(first) is AssistantEntry else None
+    return load_of(chunk.media, said) if chunk.media or said is not None else NO_LOAD
+
+
 def _calls(entries: Iterable[Entry]) -> tuple[str, ...]:
     return tuple(
         block.name
@@ -205,9 +214,10 @@ def _parts(rendered: Rendered, piece: Piece) -> tuple[Part, ...]:
     users = [entry for entry in chunk.entries if type(entry) is UserEntry]
     user_cost = rendered.cost_of(users) if users and chunk.user_frame is not None else 0
     if len(users) < len(chunk.entries) or chunk.user_frame is None:
-        found.append(Part(chunk.first_frame, piece.cost - user_cost, is_user=False, saving=_saving(rendered, chunk)))
+        start = (chunk.first_frame, chunk.first_turn)
+        found.append(Part(start, piece.cost - user_cost, is_user=False, saving=_saving(rendered, chunk)))
     if chunk.user_frame is not None:
-        found.append(Part(chunk.user_frame, user_cost, is_user=True, saving=0))
+        found.append(Part((chunk.user_frame, chunk.user_turn), user_cost, is_user=True, saving=0))
     return tuple(found)
 
 

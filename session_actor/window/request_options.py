@@ -86,7 +86,7 @@ class Ask(NamedTuple):
     def allowance(self, *, calibrated: bool = False) -> int:
         """What the input may take [tokens]."""
         allowance = self.reserves(calibrated=calibrated).allowance
-        most = ceiling(self.learned, self.key)
+        most = ceiling(self.learned, self.key, allowance)
         return allowance if most is None else min(allowance, most)
 
     @property
@@ -97,7 +97,7 @@ class Ask(NamedTuple):
     @property
     def warned(self) -> Key | None:
         """The same when requests for it were refused as too long; None: none was."""
-        return None if ceiling(self.learned, self.key) is None else self.key
+        return None if ceiling(self.learned, self.key, self.room.allowance) is None else self.key
 
     def output(self, *, calibrated: bool = False) -> int:
         """The longest answer that it asks for [tokens]: unless it was said, one for which a plain call will do."""

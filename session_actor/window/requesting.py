@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -11,10 +11,9 @@ from session_actor.compaction.overlays import overlay_at
 from session_actor.content import checked, count, flag
 from session_actor.errors import InvalidArgument
 from session_actor.events import Requested, RequestRefused
-from session_actor.ledger.notes import IMAGE, TOOL
+from session_actor.ledger.notes import TOOL
 from session_actor.plain import shown
 from session_actor.requests.canonical import chained, sealed
-from session_actor.requests.many_images import MANY, count_images, leave_out_large
 from session_actor.requests.own import owned
 from session_actor.requests.request import Note, Request
 from session_actor.requests.tools import is_offered
@@ -170,15 +169,8 @@ def _assembled(state: State, asked: Ask, fit: Fit, seq: int) -> tuple[Request, s
     request.input_tokens, request.max_output_tokens = fit.quote.tokens, output
     request.pending = tuple(pending(state.table, asked.top.id))
     request.omitted, request.added = rendered.done.notes(fit.sent)
-    request.omitted += _tools_left_out(asked) + _images_left_out(request, rendered.done.images, last)
+    request.omitted += _tools_left_out(asked)
     return request, digest
-
-
-def _images_left_out(request: Request, before: int, last: list[dict[str, Any]]) -> tuple[Note, ...]:
-    """One note for each image that is too large beside so many others. `before`: how many stand before the `last`."""
-    if request.dialect != "anthropic" or before + count_images(last) <= MANY:
-        return ()
-    return (Note(IMAGE),) * leave_out_large(request["messages"])
 
 
 def _tools_left_out(asked: Ask) -> tuple[Note, ...]:

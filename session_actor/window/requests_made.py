@@ -94,7 +94,8 @@ def window_on(state: State, holds: Callable[[int], bool]) -> tuple[tuple[Mark, .
     """What is known of marks and lengths on frames that are copied."""
     marks = tuple(mark for mark in state.marks if holds(mark.at))
     learned = state.learned
-    return marks, Learned(tuple(one for one in learned.readings if holds(one.head)), learned.ceilings)
+    readings = tuple(one for one in learned.readings if holds(one.head))
+    return marks, Learned(readings, learned.ceilings, learned.failures)
 
 
 def newest_request(state: State, head: int, model: str | None = None, dialect: str | None = None) -> Requested | None:

@@ -1,22 +1,51 @@
-"""The units of a view: what may be left out of it as a whole. For `plan_trim`."""
+"""The units of a view: what may be left out of it as a whole. For `plan_trim`.
+
+They follow from the turns alone, however these are grouped in frames: a border may lie inside a frame.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from session_actor.budget.trim import Unit
 from session_actor.ledger.fold import folded
+from session_actor.ledger.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from session_actor.budget.calibration import Span
-    from session_actor.frames import Frame
+    from session_actor.frames import Frame, Turn
+    from session_actor.ledger.view import Place, Portion
     from session_actor.table import Table
 
     from .chunks import Piece
     from .rendered import Part, Rendered
+
+_TURNS: Final = 1 << 20
+"""No frame has so many turns."""
+
+
+class _Spot(NamedTuple):
+    """A turn that is shown, or a frame without turns."""
+
+    frame: Frame
+    number: int
+
+    @property
+    def place(self) -> Place:
+        return self.frame.id, self.number
+
+    @property
+    def turn(self) -> Turn | None:
+        turns = self.frame.turns
+        return turns[self.number] if turns else None
+
+    @property
+    def role(self) -> str:
+        turn = self.turn
+        return "" if turn is None else turn.role
 
 
 def units_of(
@@ -30,14 +59,16 @@ def units_of(
 
     `last`: its open chunk. `ratio`: real tokens per estimated one. `pinned`: whether a frame must stay.
     """
-    groups = _grouped(_without_lead(rendered, rendered.parts(last)), table)
-    ids, found = rendered.frames, list[Unit]()
-    for place, group in enumerate(groups):
-        low = 0 if place == 0 else bisect_left(ids, group[0].start)
-        high = len(ids) if place + 1 == len(groups) else bisect_left(ids, groups[place + 1][0].start)
-        frames = [table.at(frame_id) for frame_id in ids[low:high]]
-        if frames:
-            found.extend(_units(rendered, group, frames, ratio, pinned))
+    parts = _without_lead(rendered, rendered.parts(last))
+    spots = [spot for frame_id in rendered.frames for spot in _spots(table.at(frame_id), rendered.view)]
+    places = [spot.place for spot in spots]
+    starts = [bisect_left(places, part.start) for part in parts]
+    maker, found = _Maker(rendered, ratio, pinned), list[Unit]()
+    for number, part in enumerate(parts):
+        low = 0 if number == 0 else starts[number]
+        high = starts[number + 1] if number + 1 < len(parts) else len(spots)
+        if low < high:
+            found.extend(maker.units(part, spots[low:high]))
     return found
 
 
@@ -54,65 +85,119 @@ def repriced(units: Sequence[Unit], spans: Sequence[Span], scale: float) -> list
     return found[::-1]
 
 
+def whole_frames(units: Iterable[Unit], table: Table) -> list[Unit]:
+    """The same for what can only take whole frames: each frame is in one of them.
+
+    Those that begin in one frame are one; so is a user turn with the results before it in its frame. An assistant turn
+    behind results in one frame begins a unit all the same: where all frames are so, nothing could be taken else.
+    """
+    found: list[Unit] = []
+    for unit in units:
+        before = found[-1] if found else None
+        if before is None or before.frames[-1] != unit.frames[0]:
+            found.append(unit._replace(turn=0, last=0, portions=()))
+        elif before.frames[0] == unit.frames[0] or (unit.is_user and table.at(unit.frames[0]).turns[0].role == "tool"):
+            found[-1] = _joined(before, unit)
+        else:
+            found[-1] = before._replace(frames=before.frames[:-1])
+            found.append(unit._replace(turn=0, last=0, portions=()))
+    return found
+
+
+def _joined(before: Unit, unit: Unit) -> Unit:
+    return Unit(
+        tuple(dict.fromkeys((*before.frames, *unit.frames))),
+        before.cost + unit.cost,
+        unit.exchange,
+        before.is_user or unit.is_user,
+        before.pinned or unit.pinned,
+        before.stub_saving + unit.stub_saving,
+    )
+
+
 def _without_lead(rendered: Rendered, parts: list[Part]) -> list[Part]:
     """Without what the notes cost that a view begins with: leaving out frames saves nothing of it."""
     lead = rendered.lead
     return [parts[0]._replace(cost=max(0, parts[0].cost - lead)), *parts[1:]] if lead and parts else parts
 
 
-def _units(
-    rendered: Rendered, group: Sequence[Part], frames: Sequence[Frame], ratio: float, pinned: Callable[[Frame], bool]
-) -> Iterator[Unit]:
-    """A group as one unit; but user turns without an answer between them are one each."""
-    cost = ratio * sum(part.cost for part in group)
-    saving = round(ratio * sum(part.saving for part in group))
-    only_user = all(part.is_user for part in group)
-    turns = _by_turns(frames) if only_user else [frames]
-    shares = [1.0] if len(turns) == 1 else _shares(rendered, turns)
-    for part, share in zip(turns, shares, strict=True):
-        yield Unit(
-            tuple([frame.id for frame in part]),
-            round(cost * share),
-            part[-1].exchange or 0,
-            only_user or any(frame.exchange == frame.id for frame in part),
-            any(map(pinned, part)),
-            saving,
+def _spots(frame: Frame, view: View) -> list[_Spot]:
+    numbers = range(max(1, len(frame.turns)))
+    if not view.hides_turns_of(frame.id):
+        return [_Spot(frame, number) for number in numbers]
+    return [_Spot(frame, number) for number in numbers if view.shows_turn(frame.id, number)]
+
+
+class _Maker:
+    """Makes the units of one view, in their order."""
+
+    def __init__(self, rendered: Rendered, ratio: float, pinned: Callable[[Frame], bool]) -> None:
+        self._rendered = rendered
+        self._ratio = ratio
+        self._pinned = pinned
+        self._user: Place = (0, 0)
+        """The user turn that was met last."""
+
+    def units(self, part: Part, spots: Sequence[_Spot]) -> list[Unit]:
+        """A part as one unit; but user turns without an answer between them are one each."""
+        turns = _by_turns(spots) if part.is_user else [spots]
+        shares = [1.0] if len(turns) == 1 else _shares(self._rendered, turns)
+        return [self._unit(part, share, own) for own, share in zip(turns, shares, strict=True)]
+
+    def _unit(self, part: Part, share: float, own: Sequence[_Spot]) -> Unit:
+        frames = list({spot.frame.id: spot.frame for spot in own}.values())
+        exchange, is_user = self._exchange(own), part.is_user or any(spot.role == "user" for spot in own)
+        return Unit(
+            tuple([frame.id for frame in frames]),
+            round(self._ratio * part.cost * share),
+            exchange,
+            is_user,
+            any(map(self._pinned, frames)),
+            round(self._ratio * part.saving),
+            own[0].number,
+            own[-1].number,
+            _portions(own, frames),
         )
 
+    def _exchange(self, own: Sequence[_Spot]) -> int:
+        """A number for the exchange that these stand in: the same for all of it, rising along the path."""
+        first = own[0]
+        users = [spot.place for spot in own if spot.role == "user"]
+        if users:
+            self._user = users[-1]
+        elif first.frame.exchange not in {self._user[0], first.frame.id}:
+            self._user = (first.frame.exchange or 0, 0)
+        return self._user[0] * _TURNS + self._user[1]
 
-def _by_turns(frames: Sequence[Frame]) -> list[list[Frame]]:
-    """Frames of the user's side, a new list from each that has a turn of its own; the first has one."""
-    found: list[list[Frame]] = []
-    for frame in frames:
-        if not found or (frame.turns and frame.turns[0].role != "tool"):
-            found.append([frame])
+
+def _portions(own: Sequence[_Spot], frames: Sequence[Frame]) -> tuple[Portion, ...]:
+    """What of frames that are not whole among these is."""
+    numbers: dict[int, list[int]] = {}
+    for spot in own:
+        numbers.setdefault(spot.frame.id, []).append(spot.number)
+    parts = [(frame, numbers[frame.id]) for frame in frames]
+    return tuple([(frame.id, some[0], some[-1] + 1) for frame, some in parts if len(some) < len(frame.turns)])
+
+
+def _by_turns(spots: Sequence[_Spot]) -> list[Sequence[_Spot]]:
+    """The user's side in parts: a new one from each turn of the user's or the system's own."""
+    found: list[list[_Spot]] = []
+    for spot in spots:
+        if not found or spot.role in {"user", "system"}:
+            found.append([spot])
         else:
-            found[-1].append(frame)
-    return found
+            found[-1].append(spot)
+    return list(found)
 
 
-def _shares(rendered: Rendered, turns: Sequence[Sequence[Frame]]) -> list[float]:
+def _shares(rendered: Rendered, turns: Sequence[Sequence[_Spot]]) -> list[float]:
     """What part of their cost is each one's."""
-    costs = [rendered.cost_of(folded(frames, rendered.target).open_chunk().entries) + 1 for frames in turns]
+    costs = [_cost(rendered, own) + 1 for own in turns]
     return [cost / sum(costs) for cost in costs]
 
 
-def _grouped(parts: Sequence[Part], table: Table) -> list[list[Part]]:
-    """Those together that share a frame: none of them can be left out alone."""
-    groups: list[list[Part]] = []
-    for part in parts:
-        if groups and (part.start <= groups[-1][-1].start or _goes_on(part, table)):
-            groups[-1].append(part)
-        else:
-            groups.append([part])
-    return groups
-
-
-def _goes_on(part: Part, table: Table) -> bool:
-    """Whether the frame that a user's turn stands in has results of the step before it.
-
-    An assistant turn behind results in one frame begins a unit all the same: where all frames are so, nothing could be
-    left out else. The results are shown as user text where their call is hidden.
-    """
-    turns = table.at(part.start).turns if part.is_user else ()
-    return bool(turns) and turns[0].role == "tool"
+def _cost(rendered: Rendered, own: Sequence[_Spot]) -> int:
+    frames = list({spot.frame.id: spot.frame for spot in own}.values())
+    portions = tuple((frame_id, number, number + 1) for frame_id, number in (spot.place for spot in own))
+    view = View(cut=frames[-1].id + 1, portions=portions)
+    return rendered.cost_of(folded(frames, rendered.target, view).open_chunk().entries)

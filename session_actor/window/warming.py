@@ -43,7 +43,7 @@ async def load_shown(state: State, command: BuildRequest) -> None:
     mark = _mark(state, top, command, overlay)
     if mark is not None:
         await _load_change(table, mark.at)
-        await _load(table, mark.kept)
+        await _load(table, (*mark.kept, *(portion[0] for portion in mark.portions)))
     cut = 0 if overlay is None else overlay.covered_frame + 1
     if overlay is not None:
         await _load(table, overlay.kept)

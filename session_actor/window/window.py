@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
 from session_actor.budget.costs import cost_of_instructions
 from session_actor.compaction.overlays import changes_on, pinned_below
 from session_actor.ledger.view import View, stale_below
@@ -138,7 +140,8 @@ def shown_frames(table: Table, head: int, view: View) -> list[Frame]:
         frame = table.at(at)
         found.append(frame)
         at = frame.parent
-    kept = [table.at(frame_id) for frame_id in view.kept if table.has(frame_id)]
+    below = sorted({*view.kept, *(portion[0] for portion in view.portions)})
+    kept = [table.at(frame_id) for frame_id in below if frame_id < view.cut and table.has(frame_id)]
     return [*kept, *reversed(found)]
 
 
@@ -150,27 +153,33 @@ def mark_at(state: State, ask: Ask, overlay: Overlay | None = None) -> Mark | No
     return in_force(state.marks, on_path(state.table, ask.top.id), ask.allowance(), ask.key, generation)
 
 
-def view_at(
-    state: State, top: Frame, mark: Mark | None, overlay: Overlay | None = None, seq: int | None = None
-) -> View:
+def view_at(state: State, ask: Ask, mark: Mark | None, overlay: Overlay | None = None, seq: int | None = None) -> View:
     """What is shown at a head by a mark and a compaction. `seq`: as it was just before this record; None: now."""
-    table = state.table
+    table, top = state.table, ask.top
     cut, kept = (0, ()) if overlay is None else (overlay.covered_frame + 1, overlay.kept)
-    trimmed = mark is not None and (mark.cut > cut or not set(kept) <= set(mark.kept))
+    trimmed = mark is not None and (mark.border > (cut, 0) or not set(kept) <= set(mark.kept))
+    turn = 0
     if mark is not None:
-        cut, kept = mark.cut, mark.kept
+        cut, kept, turn = mark.cut, mark.kept, mark.turn
     changes = [at for at in (top.configured, None if mark is None else mark.at) if at is not None]
     if state.overlays or state.pins:
         runs = path_runs(table, top.id)
         pins = pinned_below(state, runs, cut, seq)
         changes += changes_on(state, runs, pins, seq)
-        kept = _with_pins(kept, pins, runs, cut)
+        kept = _with_pins(kept, pins, runs, cut + (turn > 0))
     stale = max((stale_below(table.at(at), table.at) for at in changes), default=0)
     summary, covered = ("", 0) if overlay is None else (overlay.summary, overlay.covered_frame)
     if mark is None:
         return View(cut, kept, stale=stale, summary=summary, covered=covered)
     artifacts, more = (mark.artifacts, mark.more) if trimmed else ((), 0)
-    return View(cut, kept, mark.stubs, stale, trimmed, artifacts, more, summary, covered)
+    shown = View(cut, kept, mark.stubs, stale, trimmed, artifacts, more, summary, covered)
+    return replace(
+        shown,
+        turn=turn,
+        portions=mark.portions,
+        stub_turn=mark.stub_turn,
+        unseen=mark.unseen_before(ask.dialect),
+    )
 
 
 def _with_pins(kept: tuple[int, ...], pins: Iterable[Pin], runs: Runs, cut: int) -> tuple[int, ...]:

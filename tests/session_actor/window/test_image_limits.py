@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import struct
-from base64 import b64encode
-from typing import Any
 
 import pytest
 
 from session_actor import validate_request
 from session_actor.blocks import Image
-from session_actor.commands import AddAssistant, AddUser, Pop
+from session_actor.commands import AddUser
 from session_actor.media import image_type
-from session_actor.requests import many_images
-from session_actor.requests.many_images import leave_out_large
 from session_actor.requests.media import carries, is_too_large, media_type
 
-from .asked import Asked, same
+from .asked import Asked
 
 GIF = b"GIF89a" + struct.pack("<HH", 16, 16) + b"\x00\x00\x00"
 WEBP = b"RIFF\x1a\x00\x00\x00WEBPVP8L" + bytes(16)
@@ -77,67 +73,3 @@ def test_an_image_that_is_too_large_for_anthropic_has_a_text_in_its_place(data, 
     assert validate_request("anthropic", request) == []
     assert [block["type"] for block in request["messages"][0]["content"]] == ["text", "text" if too_large else "image"]
     assert ("image" in [note.what for note in request.omitted]) == too_large
-
-
-def test_among_more_than_twenty_images_the_large_ones_are_left_out():
-    live = Asked(model="claude-sonnet-4-5")
-    live.do(AddUser([image(png(2_001, 10)), *[image(png(2_000, 2_000))] * 19]))
-    assert [block["type"] for block in live.ask("anthropic")["messages"][0]["content"]] == ["image"] * 20
-    live.do(AddUser([image(png(10, 10))]))
-    request = live.ask("anthropic")
-    shown = request["messages"][0]["content"]
-    assert [block["type"] for block in shown] == ["text"] + ["image"] * 20
-    assert "more than 20" in shown[0]["text"]
-    assert [note.what for note in request.omitted] == ["image"]
-    assert shown[20]["source"]["data"] == b64encode(png(10, 10)).decode()
-    assert validate_request("anthropic", request) == []
-
-
-def test_images_of_all_turns_count_and_no_longer_when_their_turns_are_popped():
-    live = Asked(model="claude-sonnet-4-5")
-    for _ in range(10):
-        live.do(AddUser([image(png(2_001, 10)), image(png(10, 10))]))
-        live.do(AddAssistant("I see."))
-        assert live.ask("anthropic").omitted == ()
-    live.do(AddUser([image(png(10, 10))]))
-    assert [note.what for note in live.ask("anthropic").omitted] == ["image"] * 10
-    live.do(Pop(1))
-    assert live.ask("anthropic").omitted == ()
-    live.do(AddUser([image(png(10, 10))]))
-    request = live.ask("anthropic")
-    assert [note.what for note in request.omitted] == ["image"] * 10
-    assert same(live.again("anthropic"), request)
-
-
-def test_no_text_of_a_long_conversation_is_looked_at_again_for_images(monkeypatch):
-    live = Asked()
-    for _ in range(60):
-        live.do(AddUser("Go on."))
-        live.do(AddAssistant("It goes on."))
-    live.do(AddUser("Go on."))
-    live.ask("anthropic")
-    looked = []
-    monkeypatch.setattr(many_images, "_images", lambda content: looked.append(content) or iter(()))
-    live.do(AddAssistant("It goes on."))
-    live.do(AddUser("Go on."))
-    live.ask("anthropic")
-    assert 0 < len(looked) <= 8
-
-
-def test_images_in_results_count_and_blocks_of_any_source_are_left_alone():
-    large = {"type": "image", "source": {"type": "base64", "data": b64encode(png(2_001, 1)).decode()}}
-    odd: list[Any] = [
-        {"type": "image"},
-        {"type": "image", "source": None},
-        {"type": "image", "source": {"data": "%"}},
-        {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
-    ]
-    result = {"type": "tool_result", "tool_use_id": "a", "content": [large, *odd]}
-    messages: list[dict[str, Any]] = [
-        {"role": "user", "content": [result, *odd * 4]},
-        {"role": "assistant", "content": "x"},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b", "content": "text"}]},
-    ]
-    assert leave_out_large(messages) == 1
-    assert result["content"][0]["type"] == "text"
-    assert result["content"][1:] == odd

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from session_actor import MemoryStore, SessionService, telemetry
+from session_actor.cold import Shelf
 from session_actor.window import pressure
 
 from .asked import MODELS
@@ -99,3 +102,45 @@ async def test_a_watcher_that_fails_is_the_session_s_no_trouble(small):
     assert (await small.budget()).pressure == "yellow"
     assert telemetry.attached == ()
     detach()
+
+
+async def test_what_is_on_the_disk_is_not_read_to_tell_a_crossing(tmp_path, told, loop_reads):
+    """A session that rested: a branch is asked for, and for changes of another the loop reads nothing."""
+    path = tmp_path / "conversations"
+    async with SessionService.open(path, models=MODELS) as service:
+        session = await service.session("user-42", create=True)
+        await session.configure(model="small")
+        for number in range(80):
+            await session.add_user(f"Question {number} " + "why " * 60)
+            await session.add_assistant("Because.")
+        await session.build_request("anthropic")
+        await session.fork(3, branch="idea")
+        await session.add_user("Other")
+    async with SessionService.open(path, models=MODELS) as service:
+        session = await service.session("user-42")
+        await session.build_request("anthropic")
+        await session.goto("main")
+        await session.add_user("More")
+        assert loop_reads == []
+        told.clear()
+        await session.budget()
+        for _ in range(25):
+            await session.add_user("why " * 1_000)
+        assert told, "once it is in memory, changes tell again"
+        assert loop_reads == []
+
+
+@pytest.fixture
+def loop_reads(monkeypatch):
+    """What the thread of the loop reads from the disk, as the ids of frames."""
+    found: list[object] = []
+    real, loop = Shelf.fill, threading.get_ident()
+
+    def fill(shelf, table, ids) -> None:
+        wanted = [frame_id for frame_id in ids if table.is_cold(frame_id)]
+        if wanted and threading.get_ident() == loop:
+            found.append(wanted)
+        real(shelf, table, ids)
+
+    monkeypatch.setattr(Shelf, "fill", fill)
+    return found

@@ -95,13 +95,15 @@ def test_a_plan_never_drops_what_must_stay_and_keeps_the_order_of_age(units, bes
 def test_a_plan_of_what_a_plan_left_changes_nothing(units, beside, allowance):
     plan = plan_trim(units, beside, allowance)
     if isinstance(plan, Trim):
-        again = plan_trim(shown(units, plan), beside, allowance, cut=plan.cut, stubs=plan.stubs)
+        again = plan_trim(
+            shown(units, plan), beside, allowance, cut=(plan.cut, plan.turn), stubs=(plan.stubs, plan.stub_turn)
+        )
         assert again is None
 
 
 @given(views(), besides, allowances, st.data())
 def test_as_a_conversation_grows_plans_only_move_forward_and_never_fail_to_make_room(units, beside, allowance, data):
-    cut = stubs = 0
+    cut = stubs = (0, 0)
     view = []
     for unit in units:
         view.append(unit)
@@ -111,12 +113,13 @@ def test_as_a_conversation_grows_plans_only_move_forward_and_never_fail_to_make_
         if plan is None:
             assert sum(beside) + sum(each.cost for each in view) <= allowance
             continue
-        assert plan.cut >= cut
-        assert plan.stubs >= stubs
-        assert (plan.cut, plan.stubs) > (cut, stubs) or plan.kept != tuple(
-            frame for each in view for frame in each.frames if frame < cut
+        new_cut, new_stubs = (plan.cut, plan.turn), (plan.stubs, plan.stub_turn)
+        assert new_cut >= cut
+        assert new_stubs >= stubs
+        assert (new_cut, new_stubs) > (cut, stubs) or plan.kept != tuple(
+            frame for each in view for frame in each.frames if frame < cut[0]
         )
-        view, cut, stubs = shown(view, plan), plan.cut, plan.stubs
+        view, cut, stubs = shown(view, plan), new_cut, new_stubs
 
 
 @given(views(), besides, allowances)
@@ -191,7 +194,7 @@ def test_pinned_frames_stay_below_the_cut():
 
 def test_a_user_turn_that_was_kept_goes_once_its_exchange_is_old():
     kept = [user(5), step(20, 5), user(30), step(31, 30), step(33, 30), step(35, 30)]
-    plan = plan_trim(kept, Beside(), 550, cut=20, stubs=12)
+    plan = plan_trim(kept, Beside(), 550, cut=(20, 0), stubs=(12, 0))
     assert isinstance(plan, Trim)
     assert (plan.cut, plan.kept) == (33, (30,))
 
@@ -218,13 +221,13 @@ def test_a_view_without_units_is_too_big_by_what_is_beside_it():
 
 
 def test_two_thousand_steps_in_a_small_window_always_fit_and_the_prefix_changes_rarely():
-    view, cut, stubs, marks = [user(1)], 0, 0, 0
+    view, cut, stubs, marks = [user(1)], (0, 0), (0, 0), 0
     for frame in range(2, 4_002, 2):
         view.append(step(frame, 1, 300, saving=200))
         plan = plan_trim(view, Beside(1_000, 1_500), 24_000, cut=cut, stubs=stubs)
         assert not isinstance(plan, TooBig)
         if plan is not None:
-            view, cut, stubs = shown(view, plan), plan.cut, plan.stubs
+            view, cut, stubs = shown(view, plan), (plan.cut, plan.turn), (plan.stubs, plan.stub_turn)
             marks += 1
         assert sum(each.cost for each in view) + 2_500 <= 24_000
     assert view[0].frames == (1,)

@@ -1,0 +1,180 @@
+"""Images and other media as they count against what a provider takes in one request, and where they stand."""
+
+from __future__ import annotations
+
+import binascii
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from session_actor.blocks import Image, Native
+from session_actor.media import image_size
+from session_actor.requests.limits import limits_of
+
+from .view import MediaPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from session_actor.blocks import Document
+
+    from .entries import AssistantEntry, Dialect
+
+_HEAVY: Final = 1 << 16
+"""A block of one provider's own that is no image counts from so many bytes on."""
+_HEAD: Final = 1 << 18
+"""So much of the base64 of such an image is looked into for its size."""
+_IMAGES: Final = frozenset({"image", "image_url", "input_image"})
+
+
+class _Source(msgspec.Struct, gc=False):
+    """What holds or names a file in a provider's own block, as far as it tells what it is."""
+
+    data: str | None = None
+    mime_type: str = ""
+
+
+class _Peek(msgspec.Struct, gc=False, rename={"camel": "inlineData"}):
+    """A provider's own block, as far as it tells whether it is an image."""
+
+    type: str = ""
+    source: _Source | None = None
+    inline_data: _Source | None = None
+    camel: _Source | None = None
+
+    @property
+    def is_image(self) -> bool:
+        blob = self.inline_data or self.camel
+        return self.type in _IMAGES or (blob is not None and blob.mime_type.startswith("image/"))
+
+
+class Held(msgspec.Struct, frozen=True, gc=False):
+    """An image, a document or another block of media that is shown."""
+
+    place: MediaPlace | None
+    """None: it is lent to one request."""
+    size_bytes: int
+    """What it adds to a request, in base64."""
+    is_image: bool
+    is_large: bool = False
+    """Whether it is an image that the provider takes only beside a few others."""
+
+
+class Load(NamedTuple):
+    """What media come to."""
+
+    images: int = 0
+    large: int = 0
+    size_bytes: int = 0
+
+    def plus(self, held: Held) -> Load:
+        """With one more."""
+        return Load(self.images + held.is_image, self.large + held.is_large, self.size_bytes + held.size_bytes)
+
+    def minus(self, held: Held) -> Load:
+        """With one less."""
+        return Load(self.images - held.is_image, self.large - held.is_large, self.size_bytes - held.size_bytes)
+
+    def and_all(self, other: Load) -> Load:
+        """The two together."""
+        return Load(self.images + other.images, self.large + other.large, self.size_bytes + other.size_bytes)
+
+
+NO_LOAD: Final = Load()
+
+
+class Media:
+    """Numbers the media of each turn in their order, and tells which of them are shown."""
+
+    __slots__ = ("_border", "_dialect", "_held", "_place")
+
+    def __init__(self, dialect: Dialect, border: MediaPlace = (0, 0, 0)) -> None:
+        """`border`: what stands before this place is not shown."""
+        self._dialect: Dialect = dialect
+        self._border = border
+        self._place: MediaPlace | None = None
+        self._held: list[Held] = []
+
+    def enter(self, frame: int, turn: int) -> None:
+        """What comes next stands in this turn of this frame."""
+        self._place = (frame, turn, -1)
+
+    def pass_by(self) -> None:
+        """Number a block of media, whether the target takes it or not."""
+        if self._place is not None:
+            frame, turn, number = self._place
+            self._place = (frame, turn, number + 1)
+
+    def shows(self, block: Image | Document | Native) -> bool:
+        """Count the block that was numbered last, which the target takes.
+
+        False: it stands before the border, and a text takes its place.
+        """
+        held = _counted(block, self._place, self._dialect)
+        if held is None:
+            return True
+        if held.place is not None and held.place < self._border:
+            return False
+        self._held.append(held)
+        return True
+
+    def taken(self) -> list[Held]:
+        """What was shown since this was last asked."""
+        if not self._held:
+            return []
+        held, self._held = self._held, []
+        return held
+
+
+def load_of(media: Iterable[Held], said: AssistantEntry | None = None) -> Load:
+    """What these come to, with what the model's own blocks in `said` add."""
+    load = NO_LOAD  # the same one, where there is nothing
+    for held in media:
+        load = load.plus(held)
+    if said is not None:
+        heavy = sum([_raw_size(block) for block in said.blocks if type(block) is Native])
+        if heavy:
+            load = load._replace(size_bytes=load.size_bytes + heavy)
+    return load
+
+
+def _counted(block: Image | Document | Native, place: MediaPlace | None, dialect: Dialect) -> Held | None:
+    """A block as it counts; None: it is none that does."""
+    side = limits_of(dialect).longest_side
+    if not isinstance(block, Native):
+        data, is_image = block.data or b"", isinstance(block, Image)
+        is_large = side is not None and is_image and _longest(data) > side
+        return Held(place, (len(data) + 2) // 3 * 4, is_image, is_large)
+    size = _raw_size(block)
+    peek = _peek(block)
+    if size < _HEAVY and not peek.is_image:
+        return None
+    is_large = side is not None and peek.is_image and _longest(_start_of(peek.source)) > side
+    return Held(place, size, peek.is_image, is_large)
+
+
+def _longest(data: bytes) -> int:
+    """The longer side as its bytes tell; 0: nobody knows."""
+    return max(image_size(data) or (0,)) if data else 0
+
+
+def _start_of(source: _Source | None) -> bytes:
+    try:
+        return b"" if source is None else binascii.a2b_base64((source.data or "")[:_HEAD])
+    except ValueError:
+        return b""
+
+
+def _peek(block: Native) -> _Peek:
+    try:
+        return msgspec.json.decode(_raw(block), type=_Peek)
+    except msgspec.MsgspecError:
+        return _Peek()
+
+
+def _raw(block: Native) -> bytes:
+    return bytes(block.raw) if isinstance(block.raw, msgspec.Raw) else b""
+
+
+def _raw_size(block: Native) -> int:
+    return len(_raw(block))
