@@ -46,7 +46,9 @@ SAVED_BYTES: Final = 32 * 1024 * 1024
 """States that were written down take up no more."""
 _PIECES_KEPT: Final = 2
 _TROUBLE: Final = (RecordUnknown, RecordUnreadable, ReplayError, FrameUnknown)
-_TRIES: Final = 10
+_TRIES: Final = 3
+_MOVING_TRIES: Final = 100
+"""So often a session that is pruned again and again is gone through before that is an error."""
 
 
 class _Saved(NamedTuple):
@@ -126,12 +128,17 @@ class Player:
         known = self.timeline.last_seq
         if self.lines.base != self._base:
             self._begin()
-        for _ in range(_TRIES):
+        tries = _TRIES
+        for _ in range(_MOVING_TRIES):
             if self._walk():
                 return len(self.timeline) - bisect_right(self.timeline.seqs, known)
+            before = self._base
             with translated():
                 self.lines.look_again()
             self._begin()
+            tries -= self._base == before
+            if not tries:
+                break
         why = f"records up to {self.lines.base.seq} of {self.lines.session!r} were pruned"
         raise StoreCorrupt(self.lines.path(1), f"{why}, and no snapshot behind them can be used")
 

@@ -20,7 +20,7 @@ from .stores import image
 
 GOLDEN = Path(__file__).parent / "golden" / "store-v2"
 SESSIONS = ("ann", "ben", "pruned", "\ud800/gap")
-EDITS = 120
+EDITS = 90
 
 
 @pytest.fixture
