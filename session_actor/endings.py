@@ -211,8 +211,8 @@ async def _end_if_idle(people: Population, session_id: str, older_than_s: float,
 async def _last_frame_us(state: State) -> int:
     """When the newest frame was pushed that is known; else when the session was made."""
     newest = state.created_at_us or 0
-    for frame_id in (state.next_id - 1, state.head or 0):
-        if state.table.has(frame_id):
+    for frame_id in (state.next_id - 1, state.head):
+        if frame_id and state.table.has(frame_id):
             await state.table.load((frame_id,))
             newest = max(newest, state.table.at(frame_id).at_us)
     return newest

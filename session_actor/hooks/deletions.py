@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from session_actor.errors import NotDurable, SessionActorError
 from session_actor.service_errors import ServiceClosed, SessionNotFound
 
-from .records import DeletionDone
+from .records import DeletionAsked, DeletionDone
 
 if TYPE_CHECKING:
     from session_actor.population import Population
@@ -35,12 +35,23 @@ class Deletions:
         self._mandatory = mandatory
         self.waiters: dict[str, set[asyncio.Future[bool]]] = {}
 
-    async def wait(self, session: str) -> bool:
-        """Wait until the session is deleted; False: it is not, since nothing is due for it. Raises ServiceClosed."""
+    async def ask(self, entry: Entry) -> bool:
+        """Have a session deleted when its hooks are through, and wait for it; False: nothing is due for it after all.
+
+        Raises ServiceClosed, and what loading it raises.
+        """
+        session = entry.session
         waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         waiters = self.waiters.setdefault(session, set())
         waiters.add(waiter)
         try:
+            if not entry.delete:
+                await self.ledger.kept(self.ledger.append(DeletionAsked(session)))
+            try:
+                await self._mandatory.load(entry)
+            except SessionNotFound:
+                if not waiter.done():
+                    raise
             return await waiter
         finally:
             waiters.discard(waiter)

@@ -56,6 +56,11 @@ class Ledger:
         except SessionActorError as error:  # records of a newer version
             self._trouble = error
 
+    async def begin(self) -> None:
+        """Begin a book, if there is none yet."""
+        if self._lease is None and self._trouble is None:
+            await self.open(create=True)
+
     async def _load(self, lease: Lease) -> None:
         before: int | None = None
         while True:

@@ -107,6 +107,8 @@ class Mandatory:
         self._tries = tries
         self.ledger = ledger
         self._lines = {hook.name: Line(hook) for hook in hooks}
+        self._jobs: set[str] = set()
+        """The hooks that wait for their turn or run, by key."""
         self._woken: set[str] = set()
         """Sessions that were loaded for their hooks alone."""
         self.deletions: Deletions
@@ -118,19 +120,22 @@ class Mandatory:
         for due in entry.hooks.values():
             if due.unfinished >= UNFINISHED and not due.dead:
                 self._fail(entry, due, "Unfinished", dead=True)
-        jobs = [Job(due) for due in entry.hooks.values() if not due.dead]
+        jobs = [Job(due) for due in entry.hooks.values() if not due.dead and due.key not in self._jobs]
+        self._jobs.update(job.key for job in jobs)
         for before, job in pairwise(jobs):
             before.following = job
         if jobs:
-            self.queue(jobs[0])
+            self._queue(jobs[0])
         elif entry.delete and not entry.hooks:
             self.deletions.start(entry)
 
     def drive(self, due: Due) -> None:
         """Run one hook that was dead."""
-        self.queue(Job(due))
+        if due.key not in self._jobs:
+            self._jobs.add(due.key)
+            self._queue(Job(due))
 
-    def queue(self, job: Job) -> None:
+    def _queue(self, job: Job) -> None:
         """Run this when its turn comes."""
         line = self._lines.get(job.name)
         if line is None:
@@ -172,12 +177,12 @@ class Mandatory:
         """Let the session's next hook begin."""
         following, job.following = job.following, None
         if following is not None:
-            self.queue(following)
+            self._queue(following)
 
     def _begin(self, line: Line, hook: Hook, job: Job) -> None:
         if _is_running(job.key):
             self._go_on(job)
-            self._tries.later(_WAIT_S, partial(self.queue, job))
+            self._tries.later(_WAIT_S, partial(self._queue, job))
             return
         line.running += 1
         this = Try(line, job)
@@ -228,9 +233,10 @@ class Mandatory:
                 complain("hook_failed", {"session": found[0].session, "hook": job.name, "key": job.key}, error)
                 self._failed(job, type(error).__name__)
             else:
-                self._tries.later(_WAIT_S, partial(self.queue, job))
+                self._tries.later(_WAIT_S, partial(self._queue, job))
             return
         if prepared is None:
+            self._jobs.discard(job.key)
             return
         context, marks = prepared
         try:
@@ -312,8 +318,10 @@ class Mandatory:
         entry, due = found
         dead = due.failures + 1 >= TRIES
         self._fail(entry, due, error, dead=dead)
-        if not dead:
-            self._tries.later(BACKOFF.delay_s(due.failures, random.random), partial(self.queue, job))
+        if dead:
+            self._jobs.discard(job.key)
+        else:
+            self._tries.later(BACKOFF.delay_s(due.failures, random.random), partial(self._queue, job))
 
     def _fail(self, entry: Entry, due: Due, error: str, *, dead: bool) -> None:
         self.ledger.append(HookFailed(due.key, error, dead))
@@ -326,6 +334,7 @@ class Mandatory:
     async def _done(self, job: Job, session: str) -> None:
         found = self.ledger.book.find(job.key)
         self.ledger.append(HookDone(job.key))
+        self._jobs.discard(job.key)
         if found is not None and not found[0].hooks:
             await self.through(found[0], session)
 

@@ -10,7 +10,7 @@ from .deletions import Deletions
 from .hook import key_of
 from .ledger import Ledger
 from .mandatory import Mandatory
-from .records import DeletionAsked, HooksDue, HooksVoid
+from .records import HooksDue, HooksVoid
 from .report import HooksHealth
 from .tries import Tries
 from .view import view_of
@@ -74,11 +74,16 @@ class ServiceHooks:
         """Give what runs its time [seconds]."""
         await self.tries.close(timeout_s)
 
-    def take_over(self, former: ServiceHooks) -> None:
-        """The next generation of the service goes on with what is pending; what runs is finished by the former one."""
-        former.tries.leave()
+    async def share(self, former: ServiceHooks) -> None:
+        """As the next generation of the service, note what becomes due where the former one does."""
+        if self.must_end:
+            await former.ledger.begin()
         self.ledger = self.mandatory.ledger = self.deletions.ledger = former.ledger
         self.deletions.waiters = former.deletions.waiters
+
+    def take_over(self, former: ServiceHooks) -> None:
+        """Go on with what is pending; what runs is finished by the former generation, which begins nothing more."""
+        former.tries.leave()
         self.begin()
 
     # --- what sessions tell ---
@@ -137,11 +142,7 @@ class ServiceHooks:
     async def deletion(self, session: str) -> bool:
         """Have a session deleted when its hooks are through, and wait for it; False: nothing is due for it."""
         entry = self.ledger.book.entries.get(session)
-        if entry is None or await self.mandatory.load(entry) is None:
-            return False
-        if not entry.delete:
-            await self.ledger.kept(self.ledger.append(DeletionAsked(session)))
-        return session not in self.ledger.book.entries or await self.deletions.wait(session)
+        return entry is not None and await self.deletions.ask(entry)
 
     # --- telling ---
 
