@@ -114,7 +114,10 @@ class Compacts(Asks):
             text: what the model wrote.
             usage: what the provider charged for it; it counts in `usage()`. None: not known.
             stop_reason: why the model stopped, in its provider's words; None: not known.
-            durability, timeout_s, key, expect_head: as for every change; judging takes none of that time.
+            durability: as for every change.
+            timeout_s: as for every change; judging does not count.
+            key: as for every change.
+            expect_head: as for every change.
 
         Returns:
             What the compaction is, and what it saves.
@@ -130,15 +133,7 @@ class Compacts(Asks):
         judged = await _judged(plan, text, stop_reason)
         await self._load_planned(plan, timeout_s)
         command = CommitCompaction(
-            plan,
-            text,
-            usage,
-            stop_reason,
-            judged,
-            on=self._on,
-            durability=durability,
-            key=key,
-            expect_head=expect_head,
+            plan, text, usage, stop_reason, judged, on=self._on, durability=durability, key=key, expect_head=expect_head
         )
         return await self._carry_out(command, timeout_s)
 

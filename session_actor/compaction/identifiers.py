@@ -46,11 +46,14 @@ _SCHEME: Final = re.compile(
     r"(?=[^\s.,;:])(?!//))[^\s\"'<>)\]]{1,200}"
 )
 _EMAIL: Final = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_HASH: Final = re.compile(r"(?:(?:sha1|sha256|sha512|md5|blake2b)[:-])?(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})")
-_TICKET: Final = re.compile(r"([A-Z][A-Z0-9]{1,9})-[0-9]{1,9}|#[0-9]{1,8}|[A-Z]{2,6}[0-9]{5,12}")
-_OPAQUE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*[_-][A-Za-z0-9_-]{3,}")
-_VERSION: Final = re.compile(r"(?:v?[0-9]+(?:\.[0-9]+){2,5}|v[0-9]+(?:\.[0-9]+)+)(?:[-+][0-9A-Za-z.+-]+)?")
+_SHORT: Final = re.compile(
+    r"(?P<hash>(?:(?:sha1|sha256|sha512|md5|blake2b)[:-])?(?=[0-9]*[A-Fa-f])(?:[0-9a-f]{7,128}|[0-9A-F]{7,128}))"
+    r"|(?P<ticket>([A-Z][A-Z0-9]{1,9})-[0-9]{1,9}|#[0-9]{1,8}|[A-Z]{2,6}[0-9]{5,12})"
+    r"|(?P<version>(?:v?[0-9]+(?:\.[0-9]+){2,5}|v[0-9]+(?:\.[0-9]+)+)(?:[-+][0-9A-Za-z.+-]+)?)"
+    r"|(?P<uuid>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})"
+    r"|(?P<opaque>[A-Za-z][A-Za-z0-9]*[_-][A-Za-z0-9_-]{3,62})"
+)
+"""What a word with digits and without slashes may name; `opaque` if more than three of them are digits."""
 _ROOTED: Final = re.compile(
     r"(?:(?:~|\.{1,2}|[A-Za-z]:)?/|(?:[A-Za-z]:|\.{1,2}|\\)\\)[\w.@+~%$-]+(?:[/\\]+[\w.@+~%$-]+)*[/\\]?"
 )
@@ -58,7 +61,7 @@ _FILE: Final = re.compile(r"(?:[\w.@+~%$-]+[/\\])*[\w@+~%$-][\w.@+~%$-]*\.([A-Za
 _FOLDER: Final = re.compile(r"(?:[\w.@+~%$-]+[/\\])+")
 _LINE: Final = re.compile(r":[0-9]")
 _LETTER: Final = re.compile(r"[A-Za-z]")
-_DIGITS: Final = re.compile(r"[0-9]")
+_DIGIT: Final = re.compile(r"[0-9]")
 _NO_TICKETS: Final = frozenset(
     ("UTF", "SHA", "ISO", "RFC", "GPT", "AES", "RSA", "MD", "HTTP", "IEEE", "PEP", "ECMA", "X", "UTC", "GMT", "CP")
 )
@@ -77,6 +80,7 @@ _ENDINGS: Final = frozenset(
 _PRODUCT: Final = re.compile(r"[A-Z][A-Za-z0-9]*\.(?:js|ts|io|py)")
 
 _NUMBER: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?")
+_AMOUNT: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _ALONE: Final = re.compile(rf"(?<![A-Za-z_0-9.,])(?:{_NUMBER.pattern})")
 _UNITS: Final = (
     "ms|µs|us|ns|s|sec|secs|seconds?|min|mins|minutes?|h|hours?|days?|weeks?|months?|years?|%|percent|kB|KB|MB|GB|TB|KiB"
@@ -114,25 +118,27 @@ class Found(NamedTuple):
 def found_in(text: str) -> Found:
     """The exact names and numbers of a text; what looks like a secret is left out."""
     names: dict[str, Name] = {}
-    numbers: set[str] = set()
+    numbered: list[str] = []
     near = _Near(text)
     for word in dict.fromkeys(_TELLING.findall(text)):
         if word.isdecimal():
-            numbers.add(plain_number(word))
+            numbered.append(word)
             continue
         is_plain = False
         for part in _parts(word):
             kind = kind_of(part)
+            if not kind:
+                is_plain = True
+                continue
             if kind in _MAY_BE_SECRET and near.is_secret(part, word):
                 continue
-            if kind:
-                names.setdefault(part, Name(part, kind))
+            names.setdefault(part, Name(part, kind))
             if kind in _WITH_NUMBERS:
-                numbers.update(map(plain_number, _NUMBER.findall(part)))
-            is_plain = is_plain or not kind
+                numbered.append(part)
         if is_plain:  # once, not for each of its parts: a word may have hundreds
-            numbers.update(map(plain_number, _NUMBER.findall(word)))
-    return Found(tuple(names.values()), frozenset(numbers))
+            numbered.append(word)
+    numbers = set(_NUMBER.findall(" ".join(numbered)))
+    return Found(tuple(names.values()), frozenset(map(plain_number, numbers)))
 
 
 class _Near:
@@ -177,13 +183,13 @@ def _bare(word: str) -> str:
 
 def kind_of(word: str) -> str:
     """What a word names: `path`, `url`, `hash`, `id`, `version` or `email`; `""`: nothing exact."""
-    if not _SHORTEST <= len(word) <= _LONGEST:
+    if not _SHORTEST <= len(word) <= _LONGEST or _AMOUNT.fullmatch(word):
         return ""
     if "://" in word:
         return "url" if _URL.fullmatch(word) else ""
     if "@" in word and _EMAIL.fullmatch(word):
         return "email"
-    if _is_host(word):
+    if "." in word and _is_host(word):
         return "url"
     if "/" in word or "\\" in word:
         return "path" if _is_path(word) else ""
@@ -192,7 +198,7 @@ def kind_of(word: str) -> str:
 
 def _is_host(word: str) -> bool:
     """Whether a word is an address without its scheme."""
-    host = _HOST.fullmatch(word) if "." in word else None
+    host = _HOST.fullmatch(word)
     if host is None:
         return False
     if host[1] is None or word.startswith(("www.", "WWW.")):
@@ -209,18 +215,14 @@ def schemes_in(text: str) -> Iterator[Name]:
 
 def _short_kind(word: str) -> str:
     """What a word without slashes names."""
-    digits = len(_DIGITS.findall(word))
-    if digits:
-        if _UUID.fullmatch(word):
-            return "id"
-        if _HASH.fullmatch(word) and _LETTER.search(word.rpartition(":")[2]):
-            return "hash"
-        ticket = _TICKET.fullmatch(word)
-        if ticket is not None:
-            return "" if ticket[1] in _NO_TICKETS else "id"
-        if _VERSION.fullmatch(word):
-            return "version"
-        if digits > 3 and len(word) <= 64 and _OPAQUE.fullmatch(word):  # noqa: PLR2004 - longer than a year's digits
+    found = _SHORT.fullmatch(word)
+    if found is not None and _DIGIT.search(word) is not None:
+        group = found.lastgroup
+        if group in {"hash", "version"}:
+            return group
+        if group == "ticket":
+            return "" if found[3] in _NO_TICKETS else "id"
+        if group == "uuid" or len(_DIGIT.findall(word)) > 3:  # noqa: PLR2004 - longer than a year's digits
             return "id"
     return "path" if "." in word and _is_path(word) else ""
 
@@ -237,6 +239,8 @@ def _is_path(word: str) -> bool:
 
 def plain_number(text: str) -> str:
     """A number without what only makes it easier to read: `1,250` and `01250` are `1250`."""
+    if text.isdecimal():
+        return text.lstrip("0") or "0"
     whole, dot, rest = text.replace(",", "").partition(".")
     return f"{whole.lstrip('0') or '0'}{dot}{rest}"
 
@@ -244,14 +248,14 @@ def plain_number(text: str) -> str:
 def numbers_in(text: str) -> Iterator[str]:
     """The numbers of a text that are neither part of a name nor of a word, as `plain_number` writes them."""
     for word in dict.fromkeys(_WORD.findall(text)):
-        for part in _parts(word) if _DIGITS.search(word) else ():
+        for part in _parts(word) if _DIGIT.search(word) else ():
             if not kind_of(part):
                 yield from map(plain_number, _ALONE.findall(part))
 
 
 def measures_in(text: str) -> Iterator[Name]:
     """The numbers of a text that have a unit, a currency or thousands: exact enough to be kept."""
-    if _DIGITS.search(text) is None:
+    if _DIGIT.search(text) is None:
         return
     for found in _MEASURE.finditer(text):
         if found[1] or found[2] or "," in found[0]:
