@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, bisect_right
+from copy import deepcopy
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from session_actor.cold import Shelf
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from session_actor.events import AnyEvent
+    from session_actor.losses import Losses
     from session_actor.models import ModelProfile
     from session_actor.persistence import Record, Snapshot
     from session_actor.persistence.session_lines import Placed, SessionLines
@@ -57,6 +59,21 @@ class _Saved(NamedTuple):
     position: int
     seq: int
     data: bytes
+    table: Table | None = None
+    """Its frames, where records are lost: then they do not follow from their records alone."""
+    losses: Losses | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes up."""
+        return len(self.data) + (0 if self.table is None else 8 * self.table.next_id)
+
+    def restored(self, shelf: Shelf) -> State:
+        """The state, one of its own. Raises `SnapshotUnusable`."""
+        state = state_from(self.data, self.seq, shelf)
+        if self.table is not None and self.losses is not None:
+            state.table, state.losses = self.table.without([]), deepcopy(self.losses)
+        return state
 
 
 class _Frames:
@@ -220,14 +237,21 @@ class Player:
             self.named.update(dict.fromkeys(state.checkpoints, seq))
 
     def _save(self, state: State, position: int) -> None:
-        """Write the state down, if a snapshot of it says it all, and go on from what was written: its frames may go."""
+        """Write the state down, and go on from what was written: its frames may go, where they follow from records."""
         self._bytes_since = 0
-        if not may_be_saved(state):
+        if state.importing or state.created_at_us is None:
+            return  # a snapshot would not say what is still to come
+        saved = _Saved(position, state.seq, snapshot_of(state))
+        if state.losses is not None:
+            saved = saved._replace(table=state.table.without([]), losses=deepcopy(state.losses))
+        try:
+            restored = saved.restored(self._shelf)
+        except SnapshotUnusable:
             return
-        data = snapshot_of(state)
-        self._saved.append(_Saved(position, state.seq, data))
-        self._end = state_from(data, state.seq, self._shelf)
-        if sum(len(one.data) for one in self._saved) > SAVED_BYTES and len(self._saved) > _PIECES_KEPT:
+        if may_be_saved(state):
+            self._end = restored
+        self._saved.append(saved)
+        if sum(one.size_bytes for one in self._saved) > SAVED_BYTES and len(self._saved) > _PIECES_KEPT:
             self._saved = self._saved[:1] + self._saved[2::2]
             self._every *= 2
 
@@ -251,7 +275,7 @@ class Player:
             state, start = State(), 0
         else:
             saved = self._saved[place]
-            state, start = state_from(saved.data, saved.seq, self._shelf), saved.position + 1
+            state, start = saved.restored(self._shelf), saved.position + 1
         while start <= position:
             stop = self.timeline.piece(start)
             for record in self._piece(start, stop)[: position + 1 - start]:

@@ -16,13 +16,16 @@ from session_actor import (
     MomentUnknown,
     Replay,
     SessionService,
+    losses,
     telemetry,
 )
 from session_actor.commands import AddUser, Checkpoint, Fork, Goto, Pop, Push, RenameCheckpoint
+from session_actor.events import decode_event
 from session_actor.persistence import FileStore
 from session_actor.replay import playing, read_store
+from session_actor.state import State
 
-from ..live import Live, in_memory
+from ..live import Live, in_memory, picture
 from ..window.asked import MODELS, Asked
 from .stored import put
 
@@ -330,6 +333,16 @@ async def test_a_salvaged_session_is_replayed_over_its_gap(folder):
         lost = gaps[0].first
         assert replay.at(seq=lost).seq in {lost - 1, lost}
         assert len(texts(replay.at(seq=lost - 1))) == lost - 2
+        state, pictures = State(), {}
+        for seq in replay.seqs():
+            if replay._player.timeline.position(seq) is not None:
+                record = replay.record(seq)
+                losses.replay(state, decode_event(record.kind, record.data), seq, record.at_us)
+                state.session = "user-42"
+                pictures[seq] = picture(state)
+        assert sum(one.losses is not None for one in replay._player._saved) > 3
+        for seq in sorted(pictures, key=lambda number: number % 7):
+            assert picture(replay.at(seq=seq).state) == pictures[seq]
 
 
 async def test_what_changes_under_a_replay_is_named(folder):

@@ -19,6 +19,7 @@ from session_actor.commands import (
     Goto,
     Pop,
     Push,
+    Retract,
 )
 from session_actor.frames import Turn
 from session_actor.replay import REASONS
@@ -210,3 +211,24 @@ async def test_why_a_request_is_not_the_same_is_said(folder, monkeypatch):
         made = replay.request(replay.requests()[-1])
         assert not made.matches
         assert f"version {RENDERER} of the rules, and this is version 99" in made.why
+
+
+async def test_pinned_shortened_and_corrected_frames_are_told(folder):
+    live = Asked("tiny")
+    live.do(Push("Never delete anything.", "Understood.", assumptions=["The disk is large."], pinned=True))  # 2
+    live.do(Retract("The disk is large."))  # 3
+    for number in range(12):
+        work(live, number)
+    live.ask("anthropic")
+    live.do(AddUser("Look"))
+    live.do(AddAssistant("", tool_calls=[ToolCall("long", "ls", "{}")]))
+    live.do(AddToolResult("long", "a long line of a file\n" * 900))
+    live.ask("anthropic")
+    result = live.state.head
+    with await opened(folder, live) as replay:
+        first, second = replay.requests()
+        assert replay.why(2, request=first).reason == "kept"
+        assert replay.why(2, request=first).shown
+        assert replay.why(result, request=second).reason == "shortened"
+        assert replay.why(3, seq=replay.at(frame=5).seq).reason == "correction"
+        assert replay.request(second).matches
