@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .compaction.automatic import Automatic
     from .compaction.options import Summaries
     from .events import AnyEvent
-    from .handover.values import CodeChange
+    from .handover.values import CodeChange, Value
     from .models import ModelProfile
     from .stack import Stack
     from .state import State
@@ -99,6 +99,7 @@ class Cell:
 
     __slots__ = (
         "__weakref__",
+        "arrival",
         "birth",
         "busy",
         "child_id",
@@ -123,6 +124,8 @@ class Cell:
         self.home = home
         self.ref: ServerRef | Dormant = Dormant(self)
         self.birth: Birth | None = None
+        self.arrival: Value | None = None
+        """What another generation of the library handed over, until the session is loaded."""
         self.child_id: object = None
         self.table = NOTHING
         self.stack: Stack | None = None

@@ -48,6 +48,7 @@ class Lifetime:
         self._closing: asyncio.Task[None] | None = None
         self._root: Supervisor
         self._generation = 1
+        self._keeps_store = False
         self._taking: asyncio.Future[None] | None = None
         self._retiring: set[asyncio.Task[None]] = set()
         self.heir: Lifetime | None = None
@@ -71,18 +72,23 @@ class Lifetime:
         import_all()
         try:
             await store.open()
-            try:
-                store.admit(options.durability)
-                lifetime = cls(store, options, loop)
-                await lifetime.population.hooks.open()
-                await lifetime._grow()
-            except BaseException:
-                await store.close()
-                raise
+            return await cls.go_on(store, options, loop)
         except PersistenceError as error:
             raise translate(error) from None
         except OSError as error:
             raise StoreUnusable(error) from error
+
+    @classmethod
+    async def go_on(cls, store: Store, options: SessionOptions, loop: asyncio.AbstractEventLoop) -> Lifetime:
+        """Grow the tree on a store that is open. When it raises or is cancelled, the store is closed."""
+        try:
+            store.admit(options.durability)
+            lifetime = cls(store, options, loop)
+            await lifetime.population.hooks.open()
+            await lifetime._grow()
+        except BaseException:
+            await store.close()
+            raise
         return lifetime
 
     async def _grow(self) -> None:
@@ -163,6 +169,11 @@ class Lifetime:
             retiring.add_done_callback(self._retiring.discard)
         return heir
 
+    async def let_go(self) -> None:
+        """Close all but the store, which somebody else goes on with. Raises what `close` raises."""
+        self._keeps_store = True
+        await self.close()
+
     async def _retire(self, other: Lifetime) -> None:
         """Stop what a generation added to the tree; summaries being written and hooks that run are finished."""
         automatic = other.population.automatic
@@ -220,7 +231,8 @@ class Lifetime:
         except SupervisorError as error:
             raise ServiceDown(str(error)) from None
         finally:
-            await self._close_store(deadline_s)
+            if not self._keeps_store:
+                await self._close_store(deadline_s)
         if down is not None:
             raise down
 

@@ -83,7 +83,7 @@ class Population:
         self.heir: Population | None = None
         """The next generation's, while it takes over and afterwards; None: there is none."""
         self._options = options
-        self._closed: Callable[[], SessionActorError] | None = None
+        self.closed: Callable[[], SessionActorError] | None = None
         self._mailbox = MailboxSpec(options.mailbox_limit, "block")
         self._live: dict[str, Cell] = {}
         self._dormant: WeakValueDictionary[str, Cell] = WeakValueDictionary()  # as long as somebody has a handle
@@ -107,8 +107,8 @@ class Population:
         """A new error that says why no message is taken any more; None: they are."""
         if self.heir is not None:
             return self.heir.why_closed()
-        if self._closed is not None or self.root is None:
-            return (self._closed or ServiceClosed)()
+        if self.closed is not None or self.root is None:
+            return (self.closed or ServiceClosed)()
         return None if self.root.alive else ServiceDown(str(self.root.reason or "its supervisor is stopping"))
 
     # --- coming ---
@@ -295,7 +295,7 @@ class Population:
 
     async def drain(self, timeout_s: float, why: Callable[[], SessionActorError] = ServiceClosed) -> None:
         """Refuse new messages with `why`, and answer those that wait, the held ones too, in `timeout_s` seconds."""
-        self._closed = why
+        self.closed = why
         self.hooks.leave()
         waits: list[Coroutine[Any, Any, Any]] = []
         cells = tuple(self._live.values())

@@ -108,7 +108,8 @@ class SessionServer(SwappingServer):
             lease = await store.acquire(self._cell.id, create=self._cell.birth is not None)
         except (SessionUnknown, SessionTombstoned):
             raise SessionNotFound(self._cell.id) from None
-        state, report, snapshot_seq = await recover(store, lease, self._cell.shelf)
+        arrived = await self.arrive(lease)
+        state, report, snapshot_seq = arrived or await recover(store, lease, self._cell.shelf)
         self._lease = lease
         self._state = state
         self._saved_seq = snapshot_seq

@@ -149,6 +149,11 @@ def _saved(data: bytes) -> _Saved:
         raise SnapshotUnusable(str(error)) from None
 
 
+def check_snapshot(data: bytes) -> None:
+    """Raises `SnapshotUnusable` for what no state can be made from."""
+    _check(_saved(data))
+
+
 def _check(saved: _Saved) -> None:
     """What a sum cannot say: that another version, or a fault of this one, did not write what cannot be."""
     branches = dict(saved.branches)

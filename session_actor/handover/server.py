@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from session_actor import snapshots
-from session_actor.loading import recover
+from session_actor.loading import Recovered, recover
+from session_actor.persistence import RecoveryReport
 from session_actor.supervisors import GenServer
 
 from . import values
+from .errors import HandoverUnusable
 
 if TYPE_CHECKING:
     from session_actor.cell import Cell
@@ -51,6 +53,20 @@ class SwappingServer(GenServer):
     async def code_change(self, old_version: int, state: Any) -> Any:
         """Run the chain, then what the embedder gave `SessionService.take`."""
         return values.changed(old_version, state, own=self._cell.code_change)
+
+    async def arrive(self, lease: Lease) -> Recovered | None:
+        """The state that another generation of the library handed over; None: only the records tell it."""
+        cell = self._cell
+        value, cell.arrival = cell.arrival, None
+        try:
+            state = None if value is None else values.arrived(value, lease, cell.shelf(lease))
+        except HandoverUnusable:
+            return None
+        if value is None or state is None:
+            return None
+        if state.head is not None:
+            await state.table.load((state.head,))
+        return Recovered(state, RecoveryReport(lease.session, lease.birth, state.seq), value["saved_seq"])
 
     async def swap_in(self, value: values.Value) -> None:
         """Go on where the value ends. When it raises, nothing of the old server's has changed."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from session_actor import telemetry
 from session_actor.errors import InvalidArgument
 from session_actor.service_errors import ServiceClosed
 
+from .bridge import Bridge
 from .errors import HandedOver, HandoverFailed
+from .foreign import PROTOCOL, ForeignHandover
+from .foreign_store import Foreign
 from .moving import EVENT
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from session_actor.options import SessionOptions
     from session_actor.persistence import Store
 
+    from .foreign import Offered
     from .values import CodeChange
 
 To: TypeAlias = Literal["generation", "process"]
@@ -33,21 +37,31 @@ class Handover:
     def __init__(self, service: HandsOver) -> None:
         """Made by `SessionService.handover`."""
         self._service = service
+        self.protocol = PROTOCOL
 
     @property
     def store(self) -> Store:
         """The store, which stays open: its lock is kept."""
-        return self._service._store  # noqa: SLF001 - its other half
+        store: Store = self._service._store  # noqa: SLF001 - its other half
+        return cast("Store", store.inner) if isinstance(store, Foreign) else store
+
+    def bridge(self) -> Bridge:
+        """What another generation of the library takes over by. Raises HandoverFailed, once the service is given."""
+        return Bridge(self._former())
+
+    def _former(self) -> Lifetime:
+        service = self._service
+        former = service._lifetime  # noqa: SLF001 - its other half
+        if former is None or former.closed or service._given:  # noqa: SLF001 - its other half
+            raise HandoverFailed("the service", "it is closed, or was taken over already")
+        return former
 
     async def taken(self, options: SessionOptions, code_change: CodeChange | None) -> Lifetime:
         """Let the next generation have everything; the service that was offered serves its old callers by it.
 
         Raises what `SessionService.take` raises when it is started.
         """
-        service = self._service
-        former = service._lifetime  # noqa: SLF001 - its other half
-        if former is None or service._given:  # noqa: SLF001 - its other half
-            raise HandoverFailed("the service", "it is closed, or was taken over already")
+        service, former = self._service, self._former()
         begun_s = time.perf_counter()
         live = former.population.live
         _tell("start", {"sessions": live}, to="generation")
@@ -70,7 +84,7 @@ class HandsOver:
     _lifetime: Lifetime | None
     _given: bool
     """The lifetime is that of the service which took over: it is not this one's to close."""
-    _offered: tuple[Handover, CodeChange | None] | None
+    _offered: tuple[Handover | ForeignHandover, CodeChange | None] | None
     """What this service takes over when it is started; None: nothing, it opens its store."""
 
     async def handover(self, to: To = "generation") -> Handover:
@@ -124,7 +138,9 @@ class HandsOver:
             InvalidArgument: an argument that can never be right.
         """
         if not isinstance(handover, Handover):
-            raise InvalidArgument("handover", "must be what `handover()` of a running service returned")
+            if getattr(handover, "protocol", None) != PROTOCOL:
+                raise InvalidArgument("handover", "must be what `handover()` of a running service returned")
+            handover = ForeignHandover(cast("Offered", handover))
         service: Self = cls.open(handover.store, **options)  # type: ignore[attr-defined]  # SessionService has it
         service._offered = (handover, code_change)
         return service
