@@ -166,7 +166,7 @@ def read_behind(disk: Disk, path: str, part: Part, owner: Owner, seq: int) -> li
             begin = max(0, part.end - length)
             data = file.read(begin, part.end - begin)
             found = data.rfind(wanted) + 1
-            if found or not begin or length > MAX_LINE_BYTES:
+            if found or not begin or 4 * length > MAX_LINE_BYTES:
                 break
             length *= 4
         if not found:  # a gap may hide it, which has the number of the last record that is lost

@@ -21,6 +21,7 @@ from .errors import NetworkFileSystem, StoreClosed, StoreLocked
 _RETRY_S: Final = 0.005
 """How soon to try again: what a handover to a waiting process costs beside its work."""
 _PID_BYTES: Final = 20
+_PID_TRIES: Final = 20
 _NETWORK: Final = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2",
      "orangefs", "smb3", "smbfs"}
@@ -52,7 +53,7 @@ class StoreLock:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while not self.try_acquire():
             if deadline is not None and time.monotonic() >= deadline:
-                raise StoreLocked(str(self._path.parent), self._holder())
+                raise StoreLocked(str(self._path.parent), await self._told_holder())
             await asyncio.sleep(_RETRY_S)
 
     def try_acquire(self) -> bool:
@@ -129,6 +130,15 @@ class StoreLock:
             return os.path.samestat(os.fstat(fd), os.stat(self._path, follow_symlinks=False))  # noqa: PTH116 - asked at every sync
         except FileNotFoundError:
             return False
+
+    async def _told_holder(self) -> int | None:
+        """The pid of the holder, which writes it right after it has the lock."""
+        for _ in range(_PID_TRIES):
+            pid = self._holder()
+            if pid is not None:
+                return pid
+            await asyncio.sleep(_RETRY_S)
+        return None
 
     def _holder(self) -> int | None:
         fd = self._open()
