@@ -19,6 +19,7 @@ from .source import history_in
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from session_actor.replay import Reader
     from session_actor.service import SessionService
 
     from .source import SessionReader
@@ -33,10 +34,12 @@ class ExportReport(msgspec.Struct, frozen=True):
 
     session: str
     size_bytes: int
+    damage: str | None = None
+    """Where the session's records are damaged: what came later is not in the export. None: nothing is."""
 
 
 async def export_session(
-    reader: SessionService | SessionReader,
+    reader: SessionService | SessionReader | Reader,
     session_id: str,
     out: str | os.PathLike[str] | BinaryIO,
     form: str = "ndjson",
@@ -44,7 +47,8 @@ async def export_session(
     """Write a session as it is now, whatever is pushed to it meanwhile; it goes on.
 
     Args:
-        reader: a running service, or what reads a store that another process holds (`SessionReader`).
+        reader: a running service; or what `read_store` gives, for a store that another process holds, one that is
+            closed, a copy, or a damaged one (up to the damage); or any `SessionReader`.
         session_id: the session; a service loads it.
         out: a path, which has the whole export or what was there before; or a binary file, which is written to in
             pieces off the loop and stays open.
@@ -63,7 +67,7 @@ async def export_session(
     history = await history_in(reader, session_id)
     parts = lines_of_export(history) if form == "ndjson" else lines_of_markdown(history)
     if not isinstance(out, (str, os.PathLike)):
-        return ExportReport(history.session, await _write(parts, out))
+        return ExportReport(history.session, await _write(parts, out), history.damage)
     path = os.fspath(out)
     unfinished = f"{path}.{os.getpid()}.part"
     file = await anyio.to_thread.run_sync(open, unfinished, "wb")
@@ -78,7 +82,7 @@ async def export_session(
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(_remove, unfinished)
         raise
-    return ExportReport(history.session, size_bytes)
+    return ExportReport(history.session, size_bytes, history.damage)
 
 
 async def _write(parts: AsyncGenerator[bytes], file: BinaryIO) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from session_actor.history import seal_to_go
@@ -16,15 +17,13 @@ if TYPE_CHECKING:
     from session_actor.events import HistorySealed, Source
     from session_actor.frames import Frame
     from session_actor.handle import Session
+    from session_actor.replay import Reader, Replay
     from session_actor.state import State
     from session_actor.table import Table
 
 
 class SessionReader(Protocol):
-    """What gives the state of a session: `export_session` takes it in place of a service.
-
-    A reader of a store that somebody else holds, or of a copy, has this one method.
-    """
+    """What gives the state of a session: `export_session` takes it in place of a service."""
 
     async def state_of(self, session_id: str) -> State:
         """The state of a session; frames of its table may be cold. It is read at once, and never changed.
@@ -45,6 +44,10 @@ class History(NamedTuple):
     seq: int
     sealed: HistorySealed
     table: Table
+    damage: str | None
+    """Where its records are damaged, so that what came later is not known; None: nothing is."""
+    replay: Replay | None
+    """What reads its cold frames, as long as it is held."""
 
     def frames(self) -> AsyncGenerator[Frame]:
         """All of them by id; raises what `frames_in` raises."""
@@ -57,10 +60,15 @@ async def state_in(session: Session) -> State:
     return state
 
 
-async def history_in(reader: SessionService | SessionReader, session_id: str) -> History:
+async def history_in(reader: SessionService | SessionReader | Reader, session_id: str) -> History:
     """What is to be exported."""
+    from session_actor.replay import Reader
+
+    replay: Replay | None = None
     if isinstance(reader, SessionService):
         state = await state_in(await reader.session(session_id, timeout_s=None))
+    elif isinstance(reader, Reader):
+        replay, state = await asyncio.to_thread(_newest, reader, session_id)
     else:
         state = await reader.state_of(session_id)
     return History(
@@ -72,4 +80,14 @@ async def history_in(reader: SessionService | SessionReader, session_id: str) ->
         state.seq,
         seal_to_go(state),
         state.table,
+        None if replay is None or replay.damage is None else str(replay.damage),
+        replay,
     )
+
+
+def _newest(reader: Reader, session_id: str) -> tuple[Replay, State]:
+    """The newest state in a store. Blocks."""
+    from session_actor.replay import Replay
+
+    replay = Replay.of(reader, session_id)
+    return replay, replay.moment.state

@@ -16,6 +16,7 @@ from session_actor import InvalidArgument, MemoryStore, SessionNotFound, Session
 from session_actor.blocks import Image, Native, Text, Thinking, ToolCall
 from session_actor.errors import Refused
 from session_actor.frames import Tool, Turn, Usage
+from session_actor.replay import read_store
 from session_actor.state import State
 from session_actor.transfer.exporting import export_session
 from session_actor.transfer.importing import import_transcript
@@ -206,6 +207,39 @@ async def test_whatever_knows_the_state_can_be_exported(tmp_path: Path):
         await export_session(service, "user-42", other)
 
     assert one.getvalue() == other.getvalue() != b""
+
+
+@pytest.mark.parametrize("form", ["ndjson", "markdown"])
+async def test_a_store_in_use_is_exported_without_its_lock(tmp_path: Path, form: str):
+    folder, one, other = tmp_path / "conversations", io.BytesIO(), io.BytesIO()
+    async with SessionService.open(folder) as service:
+        session = await everything(service)
+        await session.flush("written")
+        await export_session(service, "user-42", one, form)
+        with read_store(folder) as reader:
+            await export_session(reader, "user-42", other, form)
+            with pytest.raises(SessionNotFound):
+                await export_session(reader, "nobody", other, form)
+
+    assert one.getvalue() == other.getvalue() != b""
+
+
+async def test_a_damaged_journal_is_exported_up_to_the_damage(tmp_path: Path):
+    folder, out = tmp_path / "conversations", tmp_path / "out.ndjson"
+    async with SessionService.open(folder) as service:
+        session = await service.session("s", create=True)
+        for number in range(30):
+            await session.push(f"q{number}")
+    (journal,) = (folder / "journals").rglob("*.ndjson")
+    data = journal.read_bytes()
+    journal.write_bytes(data.replace(b'"q20"', b'"q2X"'))
+    with read_store(folder) as reader:
+        report = await export_session(reader, "s", out)
+    async with memory() as service:
+        _, state = await imported(service, out)
+
+    assert report.damage is not None
+    assert [frame.user_input for frame in frames_of(state)] == [f"q{number}" for number in range(20)]
 
 
 async def test_lines_that_cannot_be_read_are_named_and_the_rest_is_there(tmp_path: Path):
