@@ -1,0 +1,149 @@
+"""Closing: `passivated` alone, within its time, and what is pending stays so. And sessions that nobody uses."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from session_actor import InvalidArgument
+
+from .conftest import idle, opened, turns, until
+
+
+async def test_a_hook_that_hangs_does_not_keep_the_service_from_closing_and_stays_pending(calls, store):
+    calls.gates.update(bill=asyncio.Event(), stuck=asyncio.Event())
+    begun_s = time.monotonic()
+    async with opened(store, calls.must("bill"), calls.hook("stuck", "passivated"), close_timeout_s=0.3) as service:
+        await service.session("user-43", create=True)
+        await service.session("user-42", create=True)
+        await service.end("user-42")
+        await until(lambda: calls.names)
+    assert time.monotonic() - begun_s < 5
+    assert sorted(calls.names) == ["bill", "stuck"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    calls.gates["bill"].set()
+    async with opened(store, calls.must("bill")) as service:
+        await idle(service)
+    first, second = (ctx for ctx in calls.contexts if ctx.phase == "ended")
+    assert (first.key, first.attempt, second.attempt) == (second.key, 1, 1)  # a try cut short by closing is none
+
+
+async def test_a_hook_that_is_nearly_done_is_waited_for(calls, store):
+    async with opened(store, calls.must("bill")) as service:
+        await service.session("user-42", create=True)
+        calls.gates["bill"] = asyncio.Event()
+        await service.end("user-42")
+        await until(lambda: calls.names)
+        asyncio.get_running_loop().call_later(0.02, calls.gates["bill"].set)
+    async with opened(store, calls.must("bill")) as service:
+        assert service.hooks.pending() == []
+    assert calls.names == ["bill"]
+
+
+async def test_what_has_not_begun_when_the_service_closes_does_not(calls, store):
+    calls.gates["bill"] = asyncio.Event()
+    async with opened(store, calls.must("bill", priority=90), calls.must("learn")) as service:
+        await service.session("user-42", create=True)
+        await service.end("user-42")
+        await until(lambda: calls.names)
+        asyncio.get_running_loop().call_later(0.02, calls.gates["bill"].set)
+    assert calls.names == ["bill"]
+    async with opened(store, calls.must("bill"), calls.must("learn")) as service:
+        await idle(service)
+    assert calls.names == ["bill", "learn"]
+
+
+async def test_a_service_that_is_opened_and_closed_again_and_again_runs_a_hook_once(calls, store):
+    async with opened(store, calls.must("bill")) as service:
+        for number in range(5):
+            await service.session(f"user-{number}", create=True)
+            await service.end(f"user-{number}")
+    for _ in range(5):
+        async with opened(store, calls.must("bill")) as service:
+            await turns(3)
+    async with opened(store, calls.must("bill")) as service:
+        await idle(service)
+    assert sorted(ctx.session_id for ctx in calls.contexts) == [f"user-{number}" for number in range(5)]
+
+
+async def test_sessions_that_nobody_used_for_long_are_ended(calls, store):
+    async with opened(store, calls.must("bill"), calls.hook("on", "activated"), calls.hook("off", "passivated")) as old:
+        for session_id in ("idle", "ended", "empty"):
+            session = await old.session(session_id, create=True)
+        await (await old.session("idle")).push("hello", "hi")
+        await old.end("ended")
+        await idle(old)
+    calls.names.clear()
+    async with opened(store, calls.must("bill"), calls.hook("on", "activated"), calls.hook("off", "passivated")) as now:
+        assert await now.end_idle(3600) == []
+        assert now.health().live == 0
+        assert calls.names == []
+        busy = await now.session("busy", create=True)
+        async with busy.exchange():
+            assert await now.end_idle(0, reason="night") == ["empty", "idle"]
+        session = await now.session("idle")
+        assert await session.ended() == "night"
+        assert await busy.ended() is None
+        await idle(now)
+    assert sorted(name for name in calls.names if name != "on") == ["bill", "bill", "off"]
+    with pytest.raises(InvalidArgument):
+        await now.end_idle(-1)
+
+
+async def test_a_loaded_session_that_was_used_lately_is_not_idle(store):
+    async with opened(store) as service:
+        session = await service.session("user-42", create=True)
+        await session.push("hello", "hi")
+        await asyncio.sleep(0.03)
+        await session.goto(1)
+        assert await service.end_idle(0.02) == []
+        await asyncio.sleep(0.03)
+        assert await service.end_idle(0.02) == ["user-42"]
+
+
+async def test_the_book_does_not_grow_for_ever(calls, store, monkeypatch):
+    monkeypatch.setattr("session_actor.hooks.ledger.EVERY_RECORDS", 20)
+    async with opened(store, calls.must("bill"), calls.must("learn")) as service:
+        ledger = service._people().hooks.ledger
+        for number in range(20):
+            await service.session(f"user-{number}", create=True)
+            await service.end(f"user-{number}")
+        await idle(service)
+        assert ledger._saved_seq > 60
+        calls.gates["bill"] = asyncio.Event()
+        for number in range(20, 25):
+            await service.session(f"user-{number}", create=True)
+            await service.end(f"user-{number}")
+        calls.gates["bill"].set()
+        before = len(calls.names)
+    async with opened(store, calls.must("bill"), calls.must("learn")) as service:
+        assert before >= 40
+        await idle(service)
+    done = sorted((ctx.session_id, name) for ctx, name in zip(calls.contexts, calls.names, strict=True))
+    assert done == sorted((f"user-{number}", name) for number in range(25) for name in ("bill", "learn"))
+
+
+async def test_a_book_that_cannot_be_read_keeps_no_session_from_work_but_from_ending(calls, tmp_path):
+    from session_actor import StoreCorrupt
+
+    calls.gates["bill"] = asyncio.Event()
+    async with opened(tmp_path / "store", calls.must("bill"), close_timeout_s=0.1) as service:
+        await service.session("user-42", create=True)
+        await service.end("user-42")
+        await service.session("user-43", create=True)
+    (journal,) = (tmp_path / "store").glob("journals/*/session_actor*.ndjson")
+    data = bytearray(journal.read_bytes())
+    data[len(data) // 2] ^= 1
+    journal.write_bytes(data)
+    async with opened(tmp_path / "store", calls.must("bill")) as service:
+        session = await service.session("user-43")
+        await session.push("hello", "hi")
+        assert str(journal) in service.health().hooks.trouble
+        for refused in (service.end("user-43"), service.delete("user-43")):
+            with pytest.raises(StoreCorrupt):
+                await refused
+        with pytest.raises(StoreCorrupt):
+            service.hooks.pending()
+        await session.push("and", "on")
