@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from typing import TYPE_CHECKING, Final
@@ -59,7 +60,7 @@ def _copy_settled(disk: Disk, path: str, target: str) -> None:
         if _mark(path) == before:
             return
         time.sleep(_PAUSE_S)
-    raise CatalogCorrupt(path, f"it changed each of {_TRIES} times that it was read")
+    raise OSError(errno.EAGAIN, f"the catalog changed each of {_TRIES} times that it was copied; try again", path)
 
 
 def _mark(path: str) -> tuple[object, object]:

@@ -9,7 +9,7 @@ from session_actor.errors import InvalidArgument
 from session_actor.history import runs_below
 from session_actor.paths import on_path
 from session_actor.runs import contains
-from session_actor.window.errors import ContextOverflow, NothingToSend
+from session_actor.window.errors import ContextOverflow
 from session_actor.window.fitting import fitted, unfitted
 from session_actor.window.pressure import budget_ask, model_at
 from session_actor.window.request_options import ask
@@ -18,16 +18,16 @@ from session_actor.window.requests_made import newest_request
 from .reasons import Cause, in_view, without_turns
 
 if TYPE_CHECKING:
-    from session_actor.frames import Frame
     from session_actor.state import State
     from session_actor.window.fitting import Fit
 
 
-def cause(state: State, frame_id: int, head: int | None, fit: Fit | None) -> Cause:
-    """Why a frame that was there is shown, or not, at a head. `fit`: what is sent; None: nothing says for whom."""
+def cause(state: State, frame_id: int, head: int | None, fit: Fit | None, *, sendable: bool = True) -> Cause:
+    """Why a frame that was there is shown, or not, at a head.
+
+    `fit`: what is sent; None: nothing says for whom, or, unless `sendable`, nothing can be sent.
+    """
     table = state.table
-    if not table.has(frame_id):
-        return Cause("pruned")
     if head is None or not on_path(table, head)(frame_id):
         return _elsewhere(state, frame_id)
     frame, top = table.at(frame_id), table.at(head)
@@ -40,16 +40,7 @@ def cause(state: State, frame_id: int, head: int | None, fit: Fit | None) -> Cau
     if overlay is not None and frame_id <= overlay.covered_frame and frame_id not in overlay.kept:
         more = f"compaction {overlay.generation} covers the frames up to {overlay.covered_frame}"
         return Cause("compacted", more, overlay.generation)
-    return Cause("nothing_sent") if _has_model(state, top) else Cause("shown", "as far as can be told without a model")
-
-
-def _has_model(state: State, top: Frame) -> bool:
-    """Whether it is known whom a request would be for."""
-    try:
-        model_at(state, top)
-    except InvalidArgument:
-        return False
-    return True
+    return Cause("shown", "as far as can be told without a model") if sendable else Cause("nothing_sent")
 
 
 def _elsewhere(state: State, frame_id: int) -> Cause:
@@ -64,9 +55,9 @@ def _elsewhere(state: State, frame_id: int) -> Cause:
 
 
 def next_fit(state: State, head: int | None, dialect: str | None, model: str | None) -> Fit | None:
-    """What the next request would show. None: nothing can be sent, or nothing says for whom.
+    """What the next request would show. None: nothing says for whom, or the stack is empty.
 
-    Raises InvalidArgument for a dialect or a model that cannot be.
+    Raises `NothingToSend`, and InvalidArgument for a dialect or a model that cannot be.
     """
     top = None if head is None else state.table.at(head)
     if top is None:
@@ -81,5 +72,3 @@ def next_fit(state: State, head: int | None, dialect: str | None, model: str | N
         return fitted(state, asked)
     except ContextOverflow:
         return unfitted(state, asked)
-    except NothingToSend:
-        return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from session_actor.errors import CheckpointUnknown, FrameUnknown, InvalidArgument
 from session_actor.events import Requested, decode_event
+from session_actor.losses import unknown
 from session_actor.persistence import FileStore
 from session_actor.plain import is_a, shown
 from session_actor.window.errors import NothingToSend, RequestForgotten
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from session_actor.models import ModelProfile
     from session_actor.persistence import Record
     from session_actor.persistence.session_lines import Damage
+    from session_actor.state import State
 
     from .again import Rendered
     from .difference import Diff
@@ -327,32 +329,30 @@ class Replay:
         dialect: str | None = None,
         model: str | None = None,
     ) -> Why:
-        state, fit = moment.state, None
-        if frame >= state.next_id or frame < 1:
-            position = self._player.adding(frame)
-            if position is None:
-                raise FrameUnknown(frame)
-            seq = self._player.timeline.seqs[position]
-            found = Cause("later", f"by record {seq}", seq)
-        else:
-            try:
+        state = moment.state
+        found = self._not_there(frame, state)
+        try:
+            if found is None:
                 fit = next_fit(state, head, dialect, model) if event is None else fit_of(state, event, moment.seq + 1)
                 found = cause(state, frame, head, fit)
-            except (RequestForgotten, NothingToSend):
-                found = cause(state, frame, head, None)
-            except LookupError as error:
-                raise gone(error) from None
-        return Why(
-            frame,
-            found.reason in SHOWN,
-            found.reason,
-            sentence(frame, found),
-            moment.seq,
-            request,
-            head,
-            found.by,
-            found.notes,
-        )
+        except (RequestForgotten, NothingToSend) as error:
+            found = cause(state, frame, head, None, sendable=isinstance(error, RequestForgotten))
+        except LookupError as error:
+            raise gone(error) from None
+        told = found.reason in SHOWN, found.reason, sentence(frame, found)
+        return Why(frame, *told, moment.seq, request, head, found.by, found.notes)
+
+    def _not_there(self, frame: int, state: State) -> Cause | None:
+        """Of a frame that was not there yet; None: it was. Raises FrameUnknown for one that never was."""
+        if 0 < frame < state.next_id and state.table.has(frame):
+            return None
+        position = self._player.adding(frame)
+        seq = None if position is None else self._player.timeline.seqs[position]
+        if seq is not None and seq > state.seq:
+            return Cause("later", f"by record {seq}", seq)
+        if seq is None and not (self._player.is_pruned and 0 < frame < state.next_id):
+            raise unknown(state, frame)
+        return Cause("pruned")
 
     def _requested(self, seq: int) -> tuple[Requested, Moment]:
         """The record of a request, and the moment before it."""

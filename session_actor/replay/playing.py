@@ -255,6 +255,11 @@ class Player:
             self._saved = self._saved[:1] + self._saved[2::2]
             self._every *= 2
 
+    @property
+    def is_pruned(self) -> bool:
+        """Whether records of it are gone."""
+        return bool(self._base.seq)
+
     def adding(self, frame: int) -> int | None:
         """The position of the record that added a frame; None: none of those that are left did."""
         position = self.timeline.adding(frame)

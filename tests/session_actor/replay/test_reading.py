@@ -19,7 +19,7 @@ from session_actor import (
     StoreVersionTooNew,
     UnusableId,
 )
-from session_actor.persistence import FileStore
+from session_actor.persistence import FileStore, StoreLocked
 from session_actor.replay import Replay, read_store
 
 from .stored import SMALL, image
@@ -35,13 +35,22 @@ async def talk(session, first: int, last: int) -> None:
 
 
 async def test_a_live_store_is_read_and_nothing_of_it_changes(folder):
-    async with SessionService.open(small(folder), idle_timeout_s=None) as service:
-        session = await service.session("user-42", create=True)
-        await talk(session, 1, 300)
-        await service.session("other", create=True)
-        await session.flush("synced")
-        while service.health().store.live_segments > 1:  # noqa: ASYNC110 - the cut is on its way, and has no event
-            await asyncio.sleep(0.01)
+    store = small(folder, cut_at_close=0)  # open, and nobody runs its workers: it changes nothing by itself
+    await store.open()
+    try:
+        lease = await store.acquire("user-42", create=True)
+        for seq in range(1, 302):
+            if seq == 200:
+                await store.flush("synced")
+                while await store._engine.cutter.cut():
+                    pass
+            store.append(
+                lease, seq, 1_700_000_000_000_000 + seq, "said", msgspec.Raw(b'{"text":"%b"}' % (b"x" * 150)), 200
+            )
+        store.append(await store.acquire("other", create=True), 1, 1_700_000_000_000_000, "said", msgspec.Raw(b"{}"), 9)
+        await store.flush("synced")
+        for thread in (store._engine._cut_thread, store._engine._write_thread, store._engine._sync_thread):
+            await thread.run(lambda: None)  # what was cut is removed, a spare is ready
         before = image(folder)
         with read_store(folder) as reader:
             assert [(info.id, info.seq) for info in reader.sessions()] == [("other", 1), ("user-42", 301)]
@@ -49,8 +58,13 @@ async def test_a_live_store_is_read_and_nothing_of_it_changes(folder):
             assert [record.seq for record in records] == list(range(1, 302))
             assert records.damage is None
             assert [record.seq for record in reader.records("user-42", 250)] == list(range(251, 302))
+            with pytest.raises(StoreLocked):
+                await small(folder).open()
         assert image(folder) == before
-        await session.push("and it goes on", "yes", durability="synced")
+        store.append(lease, 302, 1_700_000_000_000_302, "said", msgspec.Raw(b"{}"), 9)
+        await store.flush("synced")
+    finally:
+        await store.close()
 
 
 async def test_what_was_written_since_is_seen_after_a_refresh(folder):

@@ -151,6 +151,15 @@ async def test_without_a_model_it_is_told_as_far_as_can_be(folder):
         assert replay.why(1, model="small", dialect="anthropic").reason == "shown"
 
 
+async def test_where_nothing_can_be_sent_that_is_the_reason(folder):
+    live = Asked()
+    live.do(AddResponse(Turn("assistant", (Thinking("hm", None),), None, "other", "openai_responses")))
+    with await opened(folder, live) as replay:
+        assert replay.why(2, dialect="anthropic").reason == "nothing_sent"
+        assert not replay.why(2, dialect="anthropic").shown
+        assert replay.why(1, dialect="anthropic").reason == "instructions"
+
+
 async def test_a_compaction_stands_for_what_it_covers(folder):
     async with SessionService.open(folder, models=compacted.MODELS) as service:
         session = await service.session("user-42", create=True)
