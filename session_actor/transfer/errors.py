@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from session_actor.errors import InvalidArgument, Refused, SessionActorError
+from session_actor.plain import shown
 
 
 class TransferError(SessionActorError):
@@ -49,4 +50,4 @@ class SessionChanged(Refused):
 
 def unknown_form(form: object, forms: tuple[str, ...], what: str = "form") -> InvalidArgument:
     """The refusal of a form that is none."""
-    return InvalidArgument(what, f"must be one of {', '.join(forms)}, got {form!r}")
+    return InvalidArgument(what, f"must be one of {', '.join(forms)}, got {shown(form)}")

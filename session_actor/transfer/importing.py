@@ -170,10 +170,8 @@ class _Import:
         return f"{self._session_id or PurePath(self._path).stem}-{self._many}"
 
     async def restore(self, lines: AsyncIterator[Line], unread: Unread) -> None:
-        """Import our own export."""
-        restoring: Restoring | None = None
-        head: Head | None = None
-        tail: Tail | None = None
+        """Import our own export, or several one after the other."""
+        part = _Part()
         async for offset, _, data in lines:
             if data is None:
                 unread.add(offset, too_long())
@@ -186,13 +184,16 @@ class _Import:
                 unread.add(offset, reason_of(error))
                 continue
             if isinstance(line, Head):
-                head = self._checked(line, offset)
+                await self._finish_restoring(part, offset, unread)
+                part = _Part(self._checked(line, offset))
             elif isinstance(line, Tail):
-                tail = line
+                part.tail = line
             else:
-                restoring = restoring or await self._restoring(head)
-                await self._add(restoring, line, offset, unread)
-        await self._finish_restoring(restoring or await self._restoring(head), tail, unread)
+                part.restoring = part.restoring or await self._restoring(part.head)
+                await self._add(part.restoring, line, offset, unread)
+        await self._finish_restoring(part, await size_of(self._path), unread)
+        if not self.sessions:
+            raise TranscriptUnreadable(str(self._path), 0, "no line of it is one of our own export: name another form")
 
     def _checked(self, head: Head, offset: int) -> Head:
         if head.version > VERSION:
@@ -202,6 +203,8 @@ class _Import:
 
     async def _restoring(self, head: Head | None) -> Restoring:
         name = self._session_id or (PurePath(self._path).stem if head is None else head.session)[:NAME_LIMIT]
+        if name in self.sessions:
+            name = f"{name}-{len(self.sessions) + 1}"
         metadata = None if head is None else thawed(head.metadata)
         session = await self._service.session(name, create=True, metadata=metadata, timeout_s=None)
         self.sessions.append(name)
@@ -214,10 +217,27 @@ class _Import:
         except UnfitFrame as error:
             unread.add(offset, str(error))
 
-    async def _finish_restoring(self, restoring: Restoring, tail: Tail | None, unread: Unread) -> None:
+    async def _finish_restoring(self, part: _Part, end: int, unread: Unread) -> None:
+        """`end`: the byte where the export ends."""
+        restoring, tail = part.restoring, part.tail
+        if restoring is None and part.head is not None:
+            restoring = await self._restoring(part.head)
+        if restoring is None:
+            return
         if tail is None:
-            unread.add(await size_of(self._path), "the last line is missing, and with it the names of branches")
+            unread.add(end, "the last line is missing, and with it the names of branches")
         await restoring.finish(None if tail is None else tail.sealed)
-        self.added, self.skipped = restoring.added, restoring.skipped
+        await self._open.aclose()
+        self.added += restoring.added
+        self.skipped += restoring.skipped
         if tail is not None and tail.ended is not None and (await state_in(restoring.session)).ended is None:
             await self._service.end(restoring.session.id, tail.ended, timeout_s=None)
+
+
+class _Part:
+    """One export of a file."""
+
+    def __init__(self, head: Head | None = None) -> None:
+        self.head = head
+        self.tail: Tail | None = None
+        self.restoring: Restoring | None = None

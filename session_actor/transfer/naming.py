@@ -117,7 +117,7 @@ def _overlays(state: State, planter: Planter) -> list[Overlay]:
                 hash="",
                 tokens_before=summary.tokens_before,
                 tokens_after=estimate_tokens(summary.text, "o200k"),
-                seq=0,
+                seq=state.seq + 1,
                 below=summary.below,
             )
         )

@@ -105,7 +105,7 @@ class Restoring:
         sealed = self._without_missing(msgspec.structs.replace(sealed, next_id=next_id))
         if self._is_new:
             return sealed if self.added or sealed != seal_of(state) else None
-        merged = _merged(seal_of(state), sealed, follow=bool(self.added))
+        merged = _merged(seal_of(state), _made_by(sealed, state.seq + 1), follow=bool(self.added))
         return merged if self.added or merged != seal_of(state) else None
 
     def _has(self, frame: int | None) -> bool:
@@ -147,6 +147,15 @@ def _same(event: Pushed, other: Pushed) -> bool:
     if event.parent is None and other.parent is not None:
         other = msgspec.structs.replace(other, parent=None, forked_from=None)
     return event == other
+
+
+def _made_by(sealed: HistorySealed, seq: int) -> HistorySealed:
+    """With compactions and pins that hold from record `seq` on: requests before it did not know them."""
+    return msgspec.structs.replace(
+        sealed,
+        overlays=tuple(msgspec.structs.replace(one, seq=seq) for one in sealed.overlays),
+        pins=tuple((frame, msgspec.structs.replace(pin, seq=seq)) for frame, pin in sealed.pins),
+    )
 
 
 def _merged(ours: HistorySealed, theirs: HistorySealed, *, follow: bool) -> HistorySealed:

@@ -243,3 +243,22 @@ async def test_keys_of_the_import_are_not_needed_after_a_thousand_changes(tmp_pa
         again = await import_transcript(service, path, session_id="s")
 
     assert (first.added, again.added, again.skipped) == (1500, 0, 1500)
+
+
+async def test_a_request_from_before_an_import_stays_what_it_was(tmp_path: Path):
+    lines = lines_in(SAMPLES / "claude_code.jsonl")
+    part = tmp_path / "part.jsonl"
+    end = next(number for number, line in enumerate(lines) if b"compact_boundary" in line)
+    part.write_bytes(b"".join(lines[:end]))
+    async with memory() as service:
+        await import_transcript(service, part, session_id="s")
+        session = await service.session("s")
+        before = await session.build_request("anthropic", model="claude-sonnet-4-5", key="k")
+        report, state = await imported(service, SAMPLES / "claude_code.jsonl", session_id="s")
+        again = await session.build_request("anthropic", model="claude-sonnet-4-5", key="k")
+        after = await session.build_request("anthropic", model="claude-sonnet-4-5")
+
+    assert report.added > 0
+    assert len(state.overlays) == 1
+    assert dict(again) == dict(before)
+    assert dict(after) != dict(before)

@@ -377,3 +377,30 @@ def test_any_session_comes_back_equal(tmp_path: Path, steps):
             assert picture(state) == whole
 
     asyncio.run(there_and_back())
+
+
+async def test_exports_one_after_the_other_are_as_many_sessions(tmp_path: Path):
+    path = tmp_path / "all.ndjson"
+    async with memory() as service:
+        for name in ("a", "b", "empty"):
+            session = await service.session(name, create=True)
+            if name != "empty":
+                await session.push(name, "yes")
+        with path.open("wb") as file:
+            for name in ("a", "b", "empty"):
+                await export_session(service, name, file)
+    async with memory() as service:
+        report = await import_transcript(service, path)
+        again = await import_transcript(service, path)
+        said = [(await state_of(service, name)).table.get(1) for name in report.sessions]
+
+    assert (report.sessions, report.added, report.unread) == (["a", "b", "empty"], 2, [])
+    assert [frame and frame.user_input for frame in said] == ["a", "b", None]
+    assert (again.added, again.skipped) == (0, 2)
+
+
+async def test_a_file_of_another_form_is_not_taken_for_an_export():
+    async with memory() as service:
+        with pytest.raises(TranscriptUnreadable, match="no line of it is one of our own export"):
+            await import_transcript(service, ALL[0], form="ndjson")
+        assert [info async for info in service.sessions()] == []
