@@ -185,7 +185,8 @@ class FileStore(BuryingStore):
             engine.let_go()
 
     async def cut_ahead(self) -> None:
-        """Move a long log into journals, so that the next `open` need not read it. See `ahead`."""
+        """Move a long log into journals, so that the next `open` need not read it. See `ahead`; raises as `flush`."""
+        await self.flush("written")
         await cut_ahead(self._opened())
 
     def leave_log(self) -> None:

@@ -60,7 +60,8 @@ def _copied(value: object, where: str, above: list[int]) -> Any:
         copied: Any = {_key(key, where): _copied(item, f"{where}[{key!r}]", above) for key, item in pairs}
     else:
         items = enumerate(cast("list[object]", value))
-        copied = kind(_copied(item, f"{where}[{index}]", above) for index, item in items)
+        copied = [_copied(item, f"{where}[{index}]", above) for index, item in items]
+        copied = copied if kind is list else tuple(copied)
     above.pop()
     return copied
 

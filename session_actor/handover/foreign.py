@@ -20,6 +20,7 @@ from session_actor.snapshots import check_snapshot
 from . import values
 from .errors import HandoverFailed, HandoverUnusable
 from .foreign_store import Foreign, twin_of
+from .telling import handing_over
 
 if TYPE_CHECKING:
     from session_actor.options import SessionOptions
@@ -68,22 +69,35 @@ class ForeignHandover:
 
     async def taken(self, options: SessionOptions, code_change: values.CodeChange | None) -> Lifetime:
         """As `Handover.taken`."""
-        lifetime = await _take(self._offered.bridge(), self.store, options, code_change)
-        _hear(self._offered.store)
+        bridge, measured = self._offered.bridge(), dict[str, float]()
+        with handing_over("generation", measured):
+            arriving = await _values(bridge, code_change)
+            measured["sessions"] = len(arriving)
+            lifetime = await _go_on(bridge, self.store, options, arriving)
+            _hear(self._offered.store)
         return lifetime
 
 
-async def _take(bridge: Bridging, store: Store, options: SessionOptions, own: values.CodeChange | None) -> Lifetime:
-    """The life of a service that goes on with all that the other generation had."""
-    arriving: dict[str, values.Value] = {}
+async def _values(bridge: Bridging, own: values.CodeChange | None) -> dict[str, values.Value]:
+    """The values of all sessions, which are paused; the other generation goes on when one cannot be taken."""
     try:
-        for name, version, value in await bridge.pause():
-            arriving[name] = _checked(name, version, value, own)
+        return {name: _checked(name, version, value, own) for name, version, value in await bridge.pause()}
     except BaseException:
         bridge.resume()
         raise
+
+
+async def _go_on(
+    bridge: Bridging, store: Store, options: SessionOptions, arriving: dict[str, values.Value]
+) -> Lifetime:
+    """The life of a service that has all that the other generation had."""
     waiting = await bridge.let_go()
-    lifetime = await Lifetime.go_on(store, options, asyncio.get_running_loop())
+    try:
+        lifetime = await Lifetime.go_on(store, options, asyncio.get_running_loop())
+    except BaseException:
+        for one in [one for messages in waiting.values() for one in messages]:
+            one.give_up()
+        raise
     people = lifetime.population
     for name, value in arriving.items():
         cell = people.cell(name)
@@ -135,8 +149,9 @@ def _answer(waiting: Waiting, reply: asyncio.Future[Any]) -> None:
 def anew(value: object) -> Any:
     """The same value, of the classes of this generation. Raises HandoverUnusable for what has no fields."""
     kind = type(value)
-    if kind in (list, tuple):
-        return kind(anew(item) for item in cast("list[object]", value))
+    if kind is list or kind is tuple:
+        items = [anew(item) for item in cast("list[object]", value)]
+        return items if kind is list else tuple(items)
     if kind is dict:
         return {key: anew(item) for key, item in cast("dict[object, object]", value).items()}
     twin: Any = twin_of(kind)

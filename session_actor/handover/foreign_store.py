@@ -50,7 +50,11 @@ def _giving(method: Callable[..., Any], *arguments: Any) -> Any:
 
 def _telling(method: Callable[..., Any], level: str, position: int, callback: Callable[[Any], None]) -> None:
     """It calls back with an error, or None."""
-    _called(method, level, position, lambda error: callback(None if error is None else twin_error(error)))
+
+    def tell(error: BaseException | None) -> None:
+        callback(None if error is None else twin_error(error))
+
+    _called(method, level, position, tell)
 
 
 async def _awaited(method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from session_actor import telemetry
 from session_actor.cell import Dormant
 from session_actor.session import SessionServer
 from session_actor.supervisors import SupervisorError
@@ -19,14 +18,13 @@ from session_actor.supervisors.slot import OPEN
 from session_actor.supervisors.swapping import replace
 
 from .errors import HandoverFailed
+from .telling import ms_since, tell
 
 if TYPE_CHECKING:
     from session_actor.cell import Cell
     from session_actor.population import Population
     from session_actor.supervisors import ServerRef
     from session_actor.supervisors.slot import Slot
-
-EVENT: Final = ("session_actor", "handover")
 
 
 async def move_all(former: Population, heir: Population) -> int:
@@ -83,9 +81,8 @@ async def _move(cell: Cell, former: Population, heir: Population, *, back: bool)
         moved = await _replaced(ref.slot, cell, former, heir, back=back)
         if isinstance(moved, Exception):
             raise HandoverFailed(f"session {cell.id!r}", f"{type(moved).__name__}: {moved}") from moved
-        if moved and telemetry.attached:
-            gap_us = (perf_counter() - begun_s) * 1e6
-            telemetry.emit((*EVENT, "session"), {"gap_us": gap_us}, {"session": cell.id})
+        if moved:
+            tell("session", {"gap_us": ms_since(begun_s) * 1000}, session=cell.id)
         await asyncio.sleep(0)  # others have their turn
         return moved
     return False

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from session_actor import telemetry
 from session_actor.errors import InvalidArgument
 from session_actor.service_errors import ServiceClosed
 
@@ -13,9 +12,10 @@ from .bridge import Bridge
 from .errors import HandedOver, HandoverFailed
 from .foreign import PROTOCOL, ForeignHandover
 from .foreign_store import Foreign
-from .moving import EVENT
+from .telling import handing_over, ms_since
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from session_actor.lifetime import Lifetime
@@ -34,45 +34,42 @@ _TO: Final[tuple[To, ...]] = ("generation", "process")
 class Handover:
     """A service that is offered to the next generation of the code in this process; it goes on until that takes it."""
 
-    def __init__(self, service: HandsOver) -> None:
-        """Made by `SessionService.handover`."""
-        self._service = service
+    def __init__(self, store: Store, former: Callable[[], Lifetime | None], give: Callable[[Lifetime], None]) -> None:
+        """Made by `SessionService.handover`.
+
+        `former`: what there is to be taken; None: nothing any more. `give`: lets the service serve its old callers by
+        the generation that has taken over.
+        """
+        self._store = store
+        self._former = former
+        self._give = give
         self.protocol = PROTOCOL
 
     @property
     def store(self) -> Store:
         """The store, which stays open: its lock is kept."""
-        store: Store = self._service._store  # noqa: SLF001 - its other half
+        store = self._store
         return cast("Store", store.inner) if isinstance(store, Foreign) else store
 
     def bridge(self) -> Bridge:
         """What another generation of the library takes over by. Raises HandoverFailed, once the service is given."""
-        return Bridge(self._former())
+        return Bridge(self._lifetime())
 
-    def _former(self) -> Lifetime:
-        service = self._service
-        former = service._lifetime  # noqa: SLF001 - its other half
-        if former is None or former.closed or service._given:  # noqa: SLF001 - its other half
+    def _lifetime(self) -> Lifetime:
+        former = self._former()
+        if former is None or former.closed:
             raise HandoverFailed("the service", "it is closed, or was taken over already")
         return former
 
     async def taken(self, options: SessionOptions, code_change: CodeChange | None) -> Lifetime:
-        """Let the next generation have everything; the service that was offered serves its old callers by it.
+        """Let the next generation have everything.
 
         Raises what `SessionService.take` raises when it is started.
         """
-        service, former = self._service, self._former()
-        begun_s = time.perf_counter()
-        live = former.population.live
-        _tell("start", {"sessions": live}, to="generation")
-        try:
+        former = self._lifetime()
+        with handing_over("generation", {"sessions": former.population.live}):
             heir = await former.take(options, code_change)
-        except BaseException as error:
-            _tell("exception", {"duration_ms": _ms(begun_s)}, to="generation", error=type(error).__name__)
-            raise
-        service._lifetime = heir  # noqa: SLF001 - its other half
-        service._given = True  # noqa: SLF001 - its other half
-        _tell("stop", {"duration_ms": _ms(begun_s), "sessions": live}, to="generation")
+            self._give(heir)
         return heir
 
 
@@ -96,7 +93,7 @@ class HandsOver:
         `"process"`: to another process on this machine, which opens the same directory with `lock_timeout_s`. What the
         disk needs is done first, while sessions are served; then calls are refused with HandedOver, those that wait are
         answered, all is synced, snapshots are saved, and the lock is let go. The service is closed when this returns.
-        Cancelling gives up the wait; it goes on.
+        Cancelling while the disk is got ready changes nothing; afterwards it gives up the wait, and it goes on.
 
         Raises ServiceClosed, ServiceDown, WrongLoop, InvalidArgument; with `"process"` also what `close` raises.
         """
@@ -111,7 +108,10 @@ class HandsOver:
         lifetime.check_loop()
         if to == "process":
             await _to_process(lifetime)
-        return Handover(self)
+        return Handover(self._store, lambda: None if self._given else self._lifetime, self._give)
+
+    def _give(self, heir: Lifetime) -> None:
+        self._lifetime, self._given = heir, True
 
     @classmethod
     def take(cls, handover: Handover, *, code_change: CodeChange | None = None, **options: Any) -> Self:
@@ -137,35 +137,25 @@ class HandsOver:
         Raises:
             InvalidArgument: an argument that can never be right.
         """
-        if not isinstance(handover, Handover):
-            if getattr(handover, "protocol", None) != PROTOCOL:
-                raise InvalidArgument("handover", "must be what `handover()` of a running service returned")
-            handover = ForeignHandover(cast("Offered", handover))
-        service: Self = cls.open(handover.store, **options)  # type: ignore[attr-defined]  # SessionService has it
-        service._offered = (handover, code_change)
+        offered = _offered(handover)
+        service = cast("Self", cast("Any", cls).open(offered.store, **options))  # SessionService has it
+        service._offered = (offered, code_change)  # noqa: SLF001 - of this class
         return service
 
 
+def _offered(handover: object) -> Handover | ForeignHandover:
+    if isinstance(handover, Handover):
+        return handover
+    if getattr(handover, "protocol", None) != PROTOCOL:
+        raise InvalidArgument("handover", "must be what `handover()` of a running service returned")
+    return ForeignHandover(cast("Offered", handover))
+
+
 async def _to_process(lifetime: Lifetime) -> None:
-    begun_s = time.perf_counter()
-    live = lifetime.population.live
-    _tell("start", {"sessions": live}, to="process")
-    try:
+    measured: dict[str, float] = {"sessions": lifetime.population.live}
+    with handing_over("process", measured):
         await lifetime.prepare_closing()
-        refusing_s = time.perf_counter()
+        refusing_s = perf_counter()
         lifetime.why_closed = HandedOver
         await lifetime.close(leave_log=True)
-    except BaseException as error:
-        _tell("exception", {"duration_ms": _ms(begun_s)}, to="process", error=type(error).__name__)
-        raise
-    measured = {"duration_ms": _ms(begun_s), "closed_ms": _ms(refusing_s), "sessions": live}
-    _tell("stop", measured, to="process")
-
-
-def _ms(since_s: float) -> float:
-    return (time.perf_counter() - since_s) * 1000
-
-
-def _tell(what: str, measurements: dict[str, float], **metadata: object) -> None:
-    if telemetry.attached:
-        telemetry.emit((*EVENT, what), measurements, metadata)
+        measured["closed_ms"] = ms_since(refusing_s)

@@ -206,6 +206,23 @@ async def test_a_session_that_crashed_restarts_with_the_new_code(store):
         assert children_of(lives.service) == ["a"]
 
 
+async def test_replies_that_wait_for_the_disk_leave_before_those_of_the_new_generation(folder):
+    order: list[int] = []
+    async with generations(folder) as lives:
+        session = await lives.service.session("a", create=True)
+        await session.flush("synced")
+        for turn in range(5):
+            first = asyncio.create_task(session.push("x", durability="synced"))
+            first.add_done_callback(lambda push: order.append(push.result().id))
+            await asyncio.sleep(0)
+            await lives.next()
+            second = asyncio.create_task(session.push("y", durability="written"))
+            second.add_done_callback(lambda push: order.append(push.result().id))
+            await asyncio.gather(first, second)
+
+            assert order[2 * turn :] == [2 * turn + 1, 2 * turn + 2]
+
+
 async def test_the_old_service_is_no_longer_its_own_to_close(folder):
     first = SessionService.open(folder)
     async with first:
