@@ -21,8 +21,6 @@ from time import perf_counter
 import msgspec
 import structlog
 
-from bench import semantics
-from bench.conversations import Expected, build, encode_expected
 from bench.stores import memory_service, pusher
 from session_actor import SessionService
 from session_actor.persistence import Level
@@ -65,9 +63,10 @@ async def push_and_die(level: Level, frames: int, root: str) -> None:
 
 async def build_conversations(sessions: int, frames: int, root: str, expected: str, end: str) -> None:
     """Make conversations, write down what they hold, and end the service cleanly or by SIGKILL."""
-    found: list[Expected] = []
+    from bench.conversations import build, encode_expected
+
     async with SessionService.open(root, idle_timeout_s=None) as service:
-        found.extend([one async for one in build(service, sessions, frames)])
+        found = [one async for one in build(service, sessions, frames)]
         keep(Path(expected), encode_expected(found))
         if end == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -75,6 +74,8 @@ async def build_conversations(sessions: int, frames: int, root: str, expected: s
 
 async def hold_conversations(sessions: int, exchanges: int, root: str, expected: str, end: str) -> None:
     """Let agents talk, write down what each would ask next, and end the service cleanly or by SIGKILL."""
+    from bench import semantics
+
     async with SessionService.open(root, idle_timeout_s=None, models=semantics.MODELS) as service:
         found = [one async for one in semantics.build(service, sessions, exchanges)]
         keep(Path(expected), msgspec.json.encode(found))

@@ -54,6 +54,8 @@ def read_lines(file: Readable, start: int, end: int, piece_bytes: int = PIECE_BY
 
 def _split(piece: bytes) -> list[bytes]:
     """Cut behind each LF and nowhere else: `splitlines` cuts at CR, too."""
+    if b"\n" not in piece:
+        return [piece]
     parts = [part + b"\n" for part in piece.split(b"\n")]
     parts[-1] = parts[-1][:-1]
     return parts if parts[-1] else parts[:-1]
