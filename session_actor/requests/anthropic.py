@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from session_actor.blocks import Image, Native, Text, Thinking, ToolCall
-from session_actor.ledger.entries import AssistantEntry, ResultsEntry
 
 from . import media
 from .extra import checked_extra
 from .texts import arguments_of, clean, free_object, visible, wire_name
-from .tools import described, names_of, native_tools_of, schema_of, system_of, tools_of
+from .tools import described, names_of, offered, schema_of, system_of
+from .turns import alternating, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from session_actor.blocks import Document
     from session_actor.frames import Instructions, Tool
-    from session_actor.ledger.entries import Entry, ShownResult
+    from session_actor.ledger.entries import AssistantEntry, Entry, ShownResult
 
 MESSAGES: Final = "messages"
 OWNED: Final = frozenset({"model", "messages", "system", "tools", "max_tokens"})
@@ -27,17 +27,7 @@ _CACHED: Final = {"type": "ephemeral"}
 
 def messages(entries: Sequence[Entry], _model: str, /) -> list[dict[str, Any]]:
     """As `Renderer.messages`. Results and what the user says after them are one message, results first."""
-    made: list[dict[str, Any]] = []
-    for entry in entries:
-        if isinstance(entry, AssistantEntry):
-            made.append({"role": "assistant", "content": _said(entry)})
-        elif isinstance(entry, ResultsEntry):
-            made.append({"role": "user", "content": [_result(result) for result in entry.results]})
-        elif made and made[-1]["role"] == "user":
-            made[-1]["content"] += [_block(block) for block in entry.blocks]
-        else:
-            made.append({"role": "user", "content": [_block(block) for block in entry.blocks]})
-    return made
+    return alternating(entries, _said, _result, _block, speaker="assistant", key="content")
 
 
 def assemble(
@@ -55,7 +45,7 @@ def assemble(
     request: dict[str, Any] = {"model": model, "max_tokens": max_output_tokens, "messages": messages}
     if system := system_of(instructions):
         request["system"] = [{"type": "text", "text": system, "cache_control": dict(_CACHED)}]
-    if tools := native_tools_of(instructions, "anthropic", model) + [_tool(tool) for tool in tools_of(instructions)]:
+    if tools := offered(instructions, "anthropic", model, _tool):
         _mark_end(tools)
         request["tools"] = tools
     elif tools_used:
@@ -107,13 +97,10 @@ def _shown(result: ShownResult) -> str | list[dict[str, Any]]:
 
 
 def _block(block: Text | Image | Document | Native) -> dict[str, Any]:
-    if isinstance(block, Native):
-        return free_object(block.raw) or _text("")
-    if isinstance(block, Text):
-        return _text(block.text)
-    if not media.carries("anthropic", block):
-        return _text(media.unseen(block))
-    block = media.unpacked(block)
+    return part_of("anthropic", block, _text, _media)
+
+
+def _media(block: Image | Document) -> dict[str, Any]:
     if isinstance(block, Image):
         return {"type": "image", "source": _source(block)}
     made: dict[str, Any] = {"type": "document", "source": _source(block)}

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, urlsafe_b64decode
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.blocks import Image, Native, Text, Thinking
-from session_actor.ledger.entries import AssistantEntry, ResultsEntry
 
 from . import media
 from .extra import checked_extra, object_of, refuse_owned
 from .texts import arguments_of, clean, free_object, visible, wire_name
 from .tools import described, native_tools_of, schema_of, system_of, tools_of
+from .turns import alternating, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from session_actor.blocks import Document, ToolCall
     from session_actor.frames import Instructions, Tool
-    from session_actor.ledger.entries import Entry, ShownResult
+    from session_actor.ledger.entries import AssistantEntry, Entry, ShownResult
 
 MESSAGES: Final = "contents"
 OWNED: Final = frozenset(
@@ -46,18 +47,8 @@ _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 def messages(entries: Sequence[Entry], model: str, /) -> list[dict[str, Any]]:
     """As `Renderer.messages`. Results and what the user says after them are one content, results first."""
-    asks_signature = _ASKS_NO_SIGNATURE.search(model) is None
-    made: list[dict[str, Any]] = []
-    for entry in entries:
-        if isinstance(entry, AssistantEntry):
-            made.append({"role": "model", "parts": _said(entry, asks_signature=asks_signature)})
-        elif isinstance(entry, ResultsEntry):
-            made.append({"role": "user", "parts": [_result(result) for result in entry.results]})
-        elif made and made[-1]["role"] == "user":
-            made[-1]["parts"] += [_part(block) for block in entry.blocks]
-        else:
-            made.append({"role": "user", "parts": [_part(block) for block in entry.blocks]})
-    return made
+    said = partial(_said, asks_signature=_ASKS_NO_SIGNATURE.search(model) is None)
+    return alternating(entries, said, _result, _part, speaker="model", key="parts")
 
 
 def assemble(
@@ -166,13 +157,14 @@ def _result(result: ShownResult) -> dict[str, Any]:
 
 
 def _part(block: Text | Image | Document | Native) -> dict[str, Any]:
-    if isinstance(block, Text):
-        return {"text": visible(block.text)}
-    if isinstance(block, Native):
-        return _native(block)
-    if not media.carries("gemini", block):
-        return {"text": media.unseen(block)}
-    block = media.unpacked(block)
+    return _native(block) if isinstance(block, Native) else part_of("gemini", block, _text, _media)
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"text": visible(text)}
+
+
+def _media(block: Image | Document) -> dict[str, Any]:
     if media.is_text(block):
         return {"text": media.as_text(block)}
     kind = media.media_type(block)

@@ -8,19 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.blocks import Image, Native, Text, Thinking, ToolCall
-from session_actor.ledger.entries import AssistantEntry, ResultsEntry
 
 from . import media
 from .extra import checked_extra
 from .texts import clean, free_object, visible, wire_name
-from .tools import described, native_tools_of, schema_of, system_of, tools_of
+from .tools import described, offered, schema_of, system_of
+from .turns import one_by_one, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from session_actor.blocks import Document
     from session_actor.frames import Instructions, Tool
-    from session_actor.ledger.entries import Entry, ShownResult
+    from session_actor.ledger.entries import AssistantEntry, Entry, ShownResult, UserEntry
 
 MESSAGES: Final = "messages"
 OWNED: Final = frozenset({"model", "messages", "tools", "functions", "max_completion_tokens", "max_tokens"})
@@ -31,15 +31,7 @@ _OURS: Final = frozenset({"role", "content", "tool_calls", "function_call"})
 
 def messages(entries: Sequence[Entry], _model: str, /) -> list[dict[str, Any]]:
     """As `Renderer.messages`. Each result is a message of its own, right after the calls."""
-    made: list[dict[str, Any]] = []
-    for entry in entries:
-        if isinstance(entry, AssistantEntry):
-            made.append(_said(entry))
-        elif isinstance(entry, ResultsEntry):
-            made += [_result(result) for result in entry.results]
-        else:
-            made.append({"role": "user", "content": _content([_part(block) for block in entry.blocks])})
-    return made
+    return one_by_one(entries, _said, _result, _user)
 
 
 def assemble(
@@ -54,7 +46,7 @@ def assemble(
     if system := system_of(instructions):
         messages.insert(0, {"role": "system", "content": system})
     request: dict[str, Any] = {"model": model, "messages": messages, "max_completion_tokens": max_output_tokens}
-    if tools := native_tools_of(instructions, "openai_chat", model) + [_tool(tool) for tool in tools_of(instructions)]:
+    if tools := offered(instructions, "openai_chat", model, _tool):
         request["tools"] = tools
     return request
 
@@ -64,7 +56,11 @@ def merge(request: dict[str, Any], extra: Mapping[str, Any] | None, /) -> None:
     request.update(checked_extra(extra, OWNED))
 
 
-def _said(entry: AssistantEntry) -> dict[str, Any]:
+def _user(entry: UserEntry) -> dict[str, Any]:
+    return {"role": "user", "content": _content([_part(block) for block in entry.blocks])}
+
+
+def _said(entry: AssistantEntry) -> list[dict[str, Any]]:
     calls = [_call(block) for block in entry.blocks if isinstance(block, ToolCall)]
     text = _BETWEEN.join(_texts(entry.blocks))
     message: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else visible(""))}
@@ -76,7 +72,7 @@ def _said(entry: AssistantEntry) -> dict[str, Any]:
     for block in entry.blocks:
         if isinstance(block, Native):  # fields of the message beside those that have blocks of their own
             message |= {key: value for key, value in (free_object(block.raw) or {}).items() if key not in _OURS}
-    return message
+    return [message]
 
 
 def _texts(blocks: Iterable[object]) -> list[str]:
@@ -100,11 +96,7 @@ def _content(parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
 
 
 def _part(block: Text | Image | Document | Native) -> dict[str, Any]:
-    if isinstance(block, Text):
-        return _text(block.text)
-    if isinstance(block, Native):
-        return free_object(block.raw) or _text("")
-    return _media(media.unpacked(block)) if media.carries("openai_chat", block) else _text(media.unseen(block))
+    return part_of("openai_chat", block, _text, _media)
 
 
 def _media(block: Image | Document) -> dict[str, Any]:

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.blocks import Image, Native, Text, ToolCall
 from session_actor.errors import InvalidArgument
-from session_actor.ledger.entries import AssistantEntry, ResultsEntry
 
 from . import media
 from .extra import checked_extra
 from .texts import clean, free_object, visible, wire_name, without_absent
-from .tools import described, native_tools_of, schema_of, system_of, tools_of
+from .tools import described, offered, schema_of, system_of
+from .turns import one_by_one, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from session_actor.blocks import Document
     from session_actor.frames import Instructions, Tool
-    from session_actor.ledger.entries import Entry, ShownResult
+    from session_actor.ledger.entries import AssistantEntry, Entry, ShownResult, UserEntry
 
 MESSAGES: Final = "input"
 OWNED: Final = frozenset(
@@ -35,16 +35,7 @@ _NO_REASONING: Final = re.compile(r"(?:^|/)(?:gpt-4o|gpt-4\.1|chatgpt-4o|gpt-5-c
 
 def messages(entries: Sequence[Entry], _model: str, /) -> list[dict[str, Any]]:
     """As `Renderer.messages`. Every block of the assistant is an item of its own, in its order."""
-    made: list[dict[str, Any]] = []
-    for entry in entries:
-        if isinstance(entry, AssistantEntry):
-            made += _said(entry)
-        elif isinstance(entry, ResultsEntry):
-            made += [_result(result) for result in entry.results]
-        else:
-            content = [_part(block) for block in entry.blocks]
-            made.append({"type": "message", "role": "user", "content": content})
-    return made
+    return one_by_one(entries, _said, _result, _user)
 
 
 def assemble(
@@ -66,9 +57,7 @@ def assemble(
         request["include"] = ["reasoning.encrypted_content"]
     if system := system_of(instructions):
         request["instructions"] = system
-    if tools := native_tools_of(instructions, "openai_responses", model) + [
-        _tool(tool) for tool in tools_of(instructions)
-    ]:
+    if tools := offered(instructions, "openai_responses", model, _tool):
         request["tools"] = tools
     return request
 
@@ -83,6 +72,10 @@ def merge(request: dict[str, Any], extra: Mapping[str, Any] | None, /) -> None:
         ours = request.setdefault("include", [])
         ours += [item for item in cast("list[object]", include) if item not in ours]
     request.update(given)
+
+
+def _user(entry: UserEntry) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": [_part(block) for block in entry.blocks]}
 
 
 def _said(entry: AssistantEntry) -> list[dict[str, Any]]:
@@ -123,11 +116,7 @@ def _result(result: ShownResult) -> dict[str, Any]:
 
 
 def _part(block: Text | Image | Document | Native) -> dict[str, Any]:
-    if isinstance(block, Text):
-        return _text(block.text)
-    if isinstance(block, Native):
-        return free_object(block.raw) or _text("")
-    return _media(media.unpacked(block)) if media.carries("openai_responses", block) else _text(media.unseen(block))
+    return part_of("openai_responses", block, _text, _media)
 
 
 def _media(block: Image | Document) -> dict[str, Any]:

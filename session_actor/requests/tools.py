@@ -11,7 +11,7 @@ from session_actor.plain import shown
 from .texts import clean, free_object, wire_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from session_actor.blocks import Native
     from session_actor.frames import Instructions, Tool
@@ -48,6 +48,13 @@ def native_tools_of(instructions: Instructions | None, dialect: str, model: str)
     if instructions is None:
         return []
     return [free_object(tool.raw) or {} for tool in instructions.native_tools if is_offered(tool, dialect, model)]
+
+
+def offered(
+    instructions: Instructions | None, dialect: str, model: str, form: Callable[[Tool], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """All tools that a request of this dialect offers: the provider's own, then the embedder's, each in its form."""
+    return native_tools_of(instructions, dialect, model) + [form(tool) for tool in tools_of(instructions)]
 
 
 def is_offered(tool: Native, dialect: str, model: str) -> bool:

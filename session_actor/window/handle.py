@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from session_actor.budget.refusals import too_long
+from session_actor.budget.refusals import TooLong, too_long
 from session_actor.commands import BuildRequest, RequestFailed
 from session_actor.deadline import Unsaid, seconds_left
 from session_actor.errors import CallTimeout, InvalidArgument
@@ -93,21 +93,7 @@ class Asks(Ingests, Reads):
             key=key,
             expect_head=expect_head,
         )
-        deadline_s = inf if timeout_s is None else monotonic() + timeout_s
-        state = self._cell.state
-        if state is None or state.table.shelf is not None:
-            await self._load_shown(command, timeout_s)
-        automatic = self._cell.automatic
-        if automatic is None:
-            return await self.send(command, timeout_s)
-        if timeout_s is None or type(timeout_s) is Unsaid:
-            await automatic.before(self._cell, command)
-        else:
-            await automatic.before(self._cell, command, seconds_left(deadline_s))
-            timeout_s = seconds_left(deadline_s)
-        request = await self.send(command, timeout_s)
-        automatic.after(self._cell, request)
-        return request
+        return await self._given_out(command, timeout_s)
 
     async def request_failed(
         self,
@@ -144,16 +130,16 @@ class Asks(Ingests, Reads):
         if type(seq) is not int:
             raise InvalidArgument("request", f"must be a Request or its seq, got {type(request).__name__}")
         found = too_long(error)
-        state = self._cell.state
-        if found is not None and (state is None or state.table.shelf is not None):
+        if found is not None:
             asked = ("", None) if isinstance(request, int) else (request.dialect, request.model)
             await self._load_shown(BuildRequest(*asked, on=self._on), timeout_s)
+        said = found or TooLong()
         command = RequestFailed(
             seq,
             found is not None,
-            None if found is None else found.tokens,
-            None if found is None else found.limit,
-            True if found is None else found.with_output,
+            said.tokens,
+            said.limit,
+            said.with_output,
             on=self._on,
             durability=durability,
             key=key,
@@ -182,13 +168,31 @@ class Asks(Ingests, Reads):
         """
         from .pressure import budget_of
 
-        state = await self._head_read(timeout_s)
-        if state.table.shelf is not None:
-            await self._load_shown(BuildRequest("", model, on=self._on), timeout_s)
+        await self._head_read(timeout_s)
+        await self._load_shown(BuildRequest("", model, on=self._on), timeout_s)
         return budget_of(await self._head_read(timeout_s), self._on, model)
+
+    async def _given_out(self, command: BuildRequest, timeout_s: float | None) -> Request:
+        """The request of a command; where it is time for a summary, after that."""
+        deadline_s = inf if timeout_s is None else monotonic() + timeout_s
+        await self._load_shown(command, timeout_s)
+        automatic = self._cell.automatic
+        if automatic is None:
+            return await self.send(command, timeout_s)
+        if timeout_s is None or type(timeout_s) is Unsaid:
+            await automatic.before(self._cell, command)
+        else:
+            await automatic.before(self._cell, command, seconds_left(deadline_s))
+            timeout_s = seconds_left(deadline_s)
+        request = await self.send(command, timeout_s)
+        automatic.after(self._cell, request)
+        return request
 
     async def _load_shown(self, command: BuildRequest, timeout_s: float | None) -> None:
         """Read off the loop what a request shows. What cannot be asked for is left to the command to refuse."""
+        known = self._cell.state
+        if known is not None and known.table.shelf is None:
+            return
         from .warming import load_shown
 
         state = await self._state(timeout_s)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from session_actor.budget.calibration import Span
-    from session_actor.frames import Frame, Turn
+    from session_actor.frames import Frame
     from session_actor.ledger.view import Place, Portion
     from session_actor.table import Table
 
@@ -32,20 +32,9 @@ class _Spot(NamedTuple):
 
     frame: Frame
     number: int
-
-    @property
-    def place(self) -> Place:
-        return self.frame.id, self.number
-
-    @property
-    def turn(self) -> Turn | None:
-        turns = self.frame.turns
-        return turns[self.number] if turns else None
-
-    @property
-    def role(self) -> str:
-        turn = self.turn
-        return "" if turn is None else turn.role
+    role: str = ""
+    is_whole: bool = True
+    """Whether it is all of its frame."""
 
 
 def units_of(
@@ -61,7 +50,7 @@ def units_of(
     """
     parts = _without_lead(rendered, rendered.parts(last))
     spots = [spot for frame_id in rendered.frames for spot in _spots(table.at(frame_id), rendered.view)]
-    places = [spot.place for spot in spots]
+    places = [(spot.frame.id, spot.number) for spot in spots]
     starts = [bisect_left(places, part.start) for part in parts]
     maker, found = _Maker(rendered, ratio, pinned), list[Unit]()
     for number, part in enumerate(parts):
@@ -122,10 +111,15 @@ def _without_lead(rendered: Rendered, parts: list[Part]) -> list[Part]:
 
 
 def _spots(frame: Frame, view: View) -> list[_Spot]:
-    numbers = range(max(1, len(frame.turns)))
-    if not view.hides_turns_of(frame.id):
-        return [_Spot(frame, number) for number in numbers]
-    return [_Spot(frame, number) for number in numbers if view.shows_turn(frame.id, number)]
+    turns = frame.turns
+    if len(turns) < 2:  # noqa: PLR2004 - there is nothing to take apart
+        return [_Spot(frame, 0, turns[0].role if turns else "")]
+    hides = view.hides_turns_of(frame.id)
+    return [
+        _Spot(frame, number, turn.role, is_whole=False)
+        for number, turn in enumerate(turns)
+        if not hides or view.shows_turn(frame.id, number)
+    ]
 
 
 class _Maker:
@@ -145,13 +139,12 @@ class _Maker:
         return [self._unit(part, share, own) for own, share in zip(turns, shares, strict=True)]
 
     def _unit(self, part: Part, share: float, own: Sequence[_Spot]) -> Unit:
-        frames = list({spot.frame.id: spot.frame for spot in own}.values())
-        exchange, is_user = self._exchange(own), part.is_user or any(spot.role == "user" for spot in own)
+        frames, users = _frames_of(own), [spot for spot in own if spot.role == "user"]
         return Unit(
             tuple([frame.id for frame in frames]),
             round(self._ratio * part.cost * share),
-            exchange,
-            is_user,
+            self._exchange(own[0], users),
+            part.is_user or bool(users),
             any(map(self._pinned, frames)),
             round(self._ratio * part.saving),
             own[0].number,
@@ -159,19 +152,23 @@ class _Maker:
             _portions(own, frames),
         )
 
-    def _exchange(self, own: Sequence[_Spot]) -> int:
-        """A number for the exchange that these stand in: the same for all of it, rising along the path."""
-        first = own[0]
-        users = [spot.place for spot in own if spot.role == "user"]
+    def _exchange(self, first: _Spot, users: Sequence[_Spot]) -> int:
+        """A number for the exchange that a unit stands in: the same for all of it, rising along the path."""
         if users:
-            self._user = users[-1]
+            self._user = users[-1].frame.id, users[-1].number
         elif first.frame.exchange not in {self._user[0], first.frame.id}:
             self._user = (first.frame.exchange or 0, 0)
         return self._user[0] * _TURNS + self._user[1]
 
 
+def _frames_of(own: Sequence[_Spot]) -> list[Frame]:
+    return list({spot.frame.id: spot.frame for spot in own}.values())
+
+
 def _portions(own: Sequence[_Spot], frames: Sequence[Frame]) -> tuple[Portion, ...]:
     """What of frames that are not whole among these is."""
+    if all(spot.is_whole for spot in own):
+        return ()
     numbers: dict[int, list[int]] = {}
     for spot in own:
         numbers.setdefault(spot.frame.id, []).append(spot.number)
@@ -197,7 +194,7 @@ def _shares(rendered: Rendered, turns: Sequence[Sequence[_Spot]]) -> list[float]
 
 
 def _cost(rendered: Rendered, own: Sequence[_Spot]) -> int:
-    frames = list({spot.frame.id: spot.frame for spot in own}.values())
-    portions = tuple((frame_id, number, number + 1) for frame_id, number in (spot.place for spot in own))
+    frames = _frames_of(own)
+    portions = tuple([(spot.frame.id, spot.number, spot.number + 1) for spot in own])
     view = View(cut=frames[-1].id + 1, portions=portions)
     return rendered.cost_of(folded(frames, rendered.target, view).open_chunk().entries)

@@ -11,8 +11,9 @@ from session_actor.decide import decide
 from session_actor.events import Requested
 from session_actor.frames import Tool
 from session_actor.keys import Repeat
-from session_actor.requests.canonical import canonical
+from session_actor.requests.canonical import START, canonical, chained, sealed
 from session_actor.state import State
+from session_actor.window.pressure import budget_of
 
 from ..live import Live
 from .sdk_shapes import shape_problems
@@ -37,6 +38,14 @@ def same(request: object, other: object) -> bool:
 def messages_of(request: Any) -> list[Any]:
     """The messages of a request."""
     return request[MESSAGES[request.dialect]]
+
+
+def hash_of(request: Any) -> str:
+    """The hash of a request by its definition, from what was given out alone."""
+    key = MESSAGES[request.dialect]
+    messages = request[key]
+    lead = int(request.dialect == "openai_chat" and bool(messages) and messages[0]["role"] == "system")
+    return sealed(chained(START, messages[lead:]), {**request, key: messages[:lead]})
 
 
 def newest(request: Any, count: int = 20) -> dict[str, Any]:
@@ -101,6 +110,8 @@ class Asked(Live):
         """The next request, checked."""
         request = self.do(BuildRequest(dialect, **options))
         self.check(request)
+        if options.get("ephemeral") is None:
+            self.check_recorded(request)
         return request
 
     @property
@@ -119,6 +130,12 @@ class Asked(Live):
             assert 0 < output_of(request) <= profile.max_output
             assert request.input_tokens <= self.asked.allowance
             assert request.input_tokens + output_of(request) <= profile.window
+
+    def check_recorded(self, request: Any) -> None:
+        """What is given out is what was hashed and counted: nothing is left out of it, or put into it, behind that."""
+        if request.seq % self.WHOLE_EVERY == 0 or self.asked.made is not None:
+            assert self.asked.hash == hash_of(request)
+        assert budget_of(self.state, self.asked.on, request.model, quietly=True).used == request.input_tokens
 
     def again(self, dialect: str = "anthropic", state: State | None = None, **options: Any) -> Any:
         """The same request from a state that was recovered (None: from the records), without recording it."""

@@ -13,11 +13,9 @@ from session_actor import InvalidArgument, ModelProfile, ToolCall, validate_requ
 from session_actor.blocks import Document, Image, Native
 from session_actor.commands import AddAssistant, AddToolResult, AddUser, BuildRequest, Pop
 from session_actor.requests import limits
-from session_actor.requests.canonical import chained, sealed
 from session_actor.requests.limits import limits_of
-from session_actor.window.pressure import budget_of
 
-from .asked import DIALECTS, MESSAGES, MODELS, Asked, same
+from .asked import DIALECTS, MESSAGES, MODELS, Asked, hash_of, same
 
 SEES = ModelProfile(
     name="sees", window=1_000_000, max_output=8_000, family="o200k", sees_images=True, sees_documents=True
@@ -41,14 +39,6 @@ def png(width: int, height: int, size: int = 0) -> Image:
 LARGE, SMALL = png(2_001, 10), png(10, 10)
 
 
-def hash_of(request: Any) -> str:
-    """The hash of a request by its definition, from what was given out alone."""
-    key = MESSAGES[request.dialect]
-    messages = request[key]
-    lead = int(request.dialect == "openai_chat" and bool(messages) and messages[0]["role"] == "system")
-    return sealed(chained(bytes(16), messages[lead:]), {**request, key: messages[:lead]})
-
-
 def images_in(request: Any) -> int:
     text = repr(dict(request))
     return text.count("'type': 'image'") + text.count("'image_url': ") + text.count("'inline_data'")
@@ -57,8 +47,6 @@ def images_in(request: Any) -> int:
 def check(live: Asked, request: Any) -> None:
     """What is sent is what was hashed and counted, and a recovered session sends it, too."""
     assert live.asked.hash == hash_of(request)
-    assert budget_of(live.state, None, request.model).used == request.input_tokens
-    assert validate_request(request.dialect, request) == []
     assert same(live.again(request.dialect), request)
     live.save()
     assert same(live.again(request.dialect, live.recovered()), request)

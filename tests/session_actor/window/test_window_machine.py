@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from session_actor import ContextOverflow, InvalidArgument, NothingToSend, ToolCall
-from session_actor.blocks import Image, Native, Text, Thinking
+from session_actor.blocks import Document, Image, Native, Text, Thinking, ToolResult
 from session_actor.commands import (
     AddAssistant,
     AddReference,
@@ -29,9 +29,12 @@ from session_actor.commands import (
 )
 from session_actor.errors import Refused
 from session_actor.frames import Tool, Turn, Usage
+from session_actor.requests import limits
+from session_actor.requests.limits import limits_of
 from session_actor.window import long_history, rendered
 
 from .asked import DIALECTS, MODELS, TOOLS, Asked, messages_of, same, settled
+from .test_image_limits import png
 
 WORDS = st.sampled_from(["", "hi", "why? " * 40, "все слова " * 60, "本を読む" * 50, "x" * 900, "\ud800 half", " \n "])
 MODEL = st.sampled_from([*MODELS, "gpt-4o", "claude-sonnet-4-5"])
@@ -44,6 +47,15 @@ REAL = {
 NOTHING = (NothingToSend, ContextOverflow, InvalidArgument)
 """Why there may be no request: nothing is said, it cannot fit, no model is configured."""
 ARGUMENTS = st.sampled_from(["{}", '{"path": "a"}', '{"path', "[]", ""])
+MEDIA = st.sampled_from(
+    [
+        Image(url="https://example.com/a.png"),
+        *(Image(data=png(*size)) for size in ((10, 10), (2_001, 10), (100, 100, 200_000))),
+        Document(data=b"%PDF-1.7" + bytes(150_000), media_type="application/pdf"),
+        Document(data=b"A text.", media_type="text/plain"),
+        Native("anthropic", None, {"type": "image", "source": {"type": "url", "url": "https://example.com/b.png"}}),
+    ]
+)
 NATIVES = {
     "anthropic": {"type": "redacted_thinking", "data": "c2VjcmV0"},
     "openai_responses": {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2VjcmV0"},
@@ -57,6 +69,9 @@ class Window(RuleBasedStateMachine):
         super().__init__()
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(rendered, "_STOP_CHUNKS", 2)  # so that pops go back to remembered places
+        few = {dialect: limits_of(dialect)._replace(images=9, many=4, megabytes=1) for dialect in DIALECTS}
+        self.patch.setattr(limits, "_BY_DIALECT", few)  # so that media have no room
+        self.patch.setattr(limits, "_ANTHROPIC_SMALL", few["anthropic"])
         self.patch.setattr(long_history, "FRAMES", 6)  # so that what is far below is passed over
         self.patch.setattr(long_history, "_CHARACTERS_A_TOKEN", 3)
         self.live = Asked(model=None)
@@ -83,9 +98,9 @@ class Window(RuleBasedStateMachine):
     def user(self, text: str) -> None:
         self.change(AddUser(text))
 
-    @rule(text=WORDS)
-    def image(self, text: str) -> None:
-        self.change(AddUser([text, Image(url="https://example.com/a.png")]))
+    @rule(text=WORDS, media=st.lists(MEDIA, min_size=1, max_size=4))
+    def media(self, text: str, media: list[Any]) -> None:
+        self.change(AddUser([text, *media]))
 
     @rule(text=WORDS)
     def reference(self, text: str) -> None:
@@ -129,11 +144,24 @@ class Window(RuleBasedStateMachine):
             if asks:
                 self.request(dialect, None)
 
-    @rule(text=WORDS, number=st.integers(0, 3), wrong=st.booleans())
-    def result(self, text: str, number: int, wrong: bool) -> None:
+    @rule(text=WORDS, number=st.integers(0, 3), wrong=st.booleans(), media=st.lists(MEDIA, max_size=2))
+    def result(self, text: str, number: int, wrong: bool, media: list[Any]) -> None:
         calls = self.live.state.pending_calls()
         if calls:
-            self.change(AddToolResult(calls[number % len(calls)].ref, text * 20, is_error=wrong))
+            self.change(AddToolResult(calls[number % len(calls)].ref, [text * 20, *media], is_error=wrong))
+
+    @rule(words=st.lists(WORDS, min_size=1, max_size=4), asks=st.booleans(), pinned=st.booleans())
+    def steps_in_a_frame(self, words: list[str], asks: bool, pinned: bool) -> None:
+        """The results of open calls, and the next turns, in one frame."""
+        turns = [Turn("tool", (ToolResult(call.id, (Text("done"),)),)) for call in self.live.state.pending_calls()[:1]]
+        for text in words:
+            self.calls += 1
+            if asks and text:
+                turns.append(Turn("user", (Text(text),)))
+            turns.append(Turn("assistant", (ToolCall(f"call_{self.calls}", "ls", "{}"),), dialect="anthropic"))
+            if text != words[-1]:
+                turns.append(Turn("tool", (ToolResult(f"call_{self.calls}", (Text(text * 3 or "ok"),)),)))
+        self.change(Push(turns=turns, pinned=pinned))
 
     @rule(text=WORDS, frame=st.integers(1, 60), index=st.integers(0, 1))
     def late_result(self, text: str, frame: int, index: int) -> None:
