@@ -262,3 +262,16 @@ async def test_a_request_from_before_an_import_stays_what_it_was(tmp_path: Path)
     assert len(state.overlays) == 1
     assert dict(again) == dict(before)
     assert dict(after) != dict(before)
+
+
+async def test_a_list_that_grew_adds_what_is_new(tmp_path: Path):
+    path = tmp_path / "talk.json"
+    messages = json.loads((SAMPLES / "openai_chat.json").read_text())
+    path.write_text(json.dumps(messages[:6], indent=2))
+    async with memory() as service:
+        first = await import_transcript(service, path)
+        path.write_text(json.dumps(messages))
+        report, state = await imported(service, path)
+
+    assert (first.added, report.added, report.skipped) == (6, 9, 6)
+    assert state.branches == {"main": 15}
