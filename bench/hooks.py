@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from bench.floors import USER_INPUT
 from bench.harness import OURS, Options, Plan, Report, Work, alternate, shown, side, table
 from bench.targets import limit, ratio
-from session_actor import Hook, SessionService
+from session_actor import FileStore, Hook, SessionService
 
 if TYPE_CHECKING:
     from session_actor import HookContext
@@ -22,7 +22,7 @@ PHASES: Final[tuple[Phase, ...]] = (
     *("created", "activated", "passivated", "before_compaction", "after_compaction", "ended"),
 )
 PUSH_RATIO: Final = 1.5
-RESTART_S: Final = 1.0
+RESTART_S: Final = 0.25
 PENDING: Final = 10
 
 
@@ -116,14 +116,14 @@ async def drained(report: Report, service: SessionService, sessions: int) -> Non
 async def restart(report: Report, root: Path, options: Options) -> None:
     """Open a store of many sessions of which a few have pending hooks, until these are done."""
     sessions: int = options.pick(10_000, 200)
-    never = asyncio.Event()
 
-    async def hang(ctx: HookContext) -> None:
-        del ctx
-        await never.wait()
+    async def fail(ctx: HookContext) -> None:
+        raise RuntimeError(ctx.phase)
 
     async with SessionService.open(
-        root, hooks=[Hook("must-0", hang, "ended", mandatory=True)], close_timeout_s=5.0
+        FileStore(root, cut_at_close=2 * sessions),  # all in their journals: what is timed is the hooks, not the log
+        hooks=[Hook("must-0", fail, "ended", mandatory=True)],
+        close_timeout_s=60.0,
     ) as service:
         for number in range(sessions):
             await service.session(f"user-{number}", create=True)
@@ -132,13 +132,13 @@ async def restart(report: Report, root: Path, options: Options) -> None:
     begin = perf_counter()
     async with SessionService.open(root) as service:
         opened = perf_counter() - begin
-    begin = perf_counter()
     async with SessionService.open(root, hooks=must(1)) as service:
+        begin = perf_counter()
         await idle(service)
         spent = perf_counter() - begin
     report.rate(OURS, "open", "no hooks", sessions, n=1, seconds=opened)
-    report.rate(OURS, "open and run what is pending", f"{PENDING} pending", sessions, n=1, seconds=spent)
-    report.judge(limit(f"open {sessions:,} sessions and run {PENDING} pending", spent, at_most=RESTART_S, unit=" s"))
+    report.rate(OURS, "run what is pending, once open", f"{PENDING} pending", sessions, n=1, seconds=spent)
+    report.judge(limit(f"run {PENDING} pending among {sessions:,} sessions", spent, at_most=RESTART_S, unit=" s"))
 
 
 def tables(report: Report) -> str:

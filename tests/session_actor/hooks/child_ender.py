@@ -77,7 +77,7 @@ class Notes:
 
 async def idle(service: SessionService) -> None:
     async with asyncio.timeout(20):
-        while (health := service.health().hooks).pending or health.deletions:
+        while (health := service.health().hooks).pending or health.deletions:  # noqa: ASYNC110 - nobody tells when
             await asyncio.sleep(0.001)
 
 

@@ -76,7 +76,7 @@ async def opened(store, *hooks: Hook, clock: ManualClock | None = None, **option
 async def until(condition) -> None:
     """Let the loop turn until it is so."""
     async with asyncio.timeout(20):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - any condition
             await asyncio.sleep(0)
 
 

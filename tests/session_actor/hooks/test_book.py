@@ -27,8 +27,10 @@ from session_actor.persistence.values import encode_record_data
 GOLDEN = [
     (
         HooksDue("user-42", "b1", 1_700_000_000_000_000, "done", (("bill", "k1"), ("learn", "k2"))),
-        '{"session":"user-42","birth":"b1","created_at_us":1700000000000000,"reason":"done",'
-        '"hooks":[["bill","k1"],["learn","k2"]]}',
+        (
+            '{"session":"user-42","birth":"b1","created_at_us":1700000000000000,"reason":"done",'
+            '"hooks":[["bill","k1"],["learn","k2"]]}'
+        ),
     ),
     (
         HooksDue("user-42", "b1", 0, "deleted", (), delete=True),

@@ -79,7 +79,7 @@ def test_each_completes_and_none_is_forgotten_and_none_runs_after_its_success(wo
         assert workers.live(folder, "go_on") > 0
         found.add(check(folder, what))
     assert count > 30
-    assert found == {"gone", "None", "gone" if what == "delete" else "done"}
+    assert found <= {"gone", "None"} if what == "delete" else found == {"gone", "None", "done"}
 
 
 def test_so_it_is_when_the_kills_follow_one_another(workers, tmp_path):
