@@ -14,6 +14,7 @@ _UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 """The scripts that put no spaces between words, but marks where a line may end."""
 _LEFTWARD: Final = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
 _IDEOGRAPHS: Final = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_COMMENT: Final = "<!--"
 _HIDDEN: Final = re.compile(
     # directions turned by hand, tags, fillers, soft hyphens, invisible operators, notes between lines
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0"
@@ -40,8 +41,8 @@ _ALIKE: Final = str.maketrans(
 
 
 def hidden_in(text: str) -> int:
-    """How many characters it has that nobody sees and that no script needs where they stand."""
-    return 0 if text.isascii() else sum(1 for _ in _HIDDEN.finditer(text))
+    """How many characters and comments it has that nobody sees and that no script needs where they stand."""
+    return text.count(_COMMENT) + (0 if text.isascii() else sum(1 for _ in _HIDDEN.finditer(text)))
 
 
 def unstyled(text: str) -> str:

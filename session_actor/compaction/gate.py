@@ -127,7 +127,7 @@ class Gate:
         sealed = sealed_with(said.layout, said.lacking)
         summary = self._read(sealed) if missing else said._replace(text=sealed)
         tokens = estimate_tokens(sealed, self._family)
-        judged = [*misworded(said.layout, said.own.text), *self._judged(summary, tokens, absent)]
+        judged = [*misworded(said.layout, said.own), *self._judged(summary, tokens, absent)]
         failed = {(reason.code, reason.what) for reason in judged}
         warned = [reason for reason in missing if (reason.code, reason.what) not in failed]
         return _verdict([*stopped, *judged, *warned], sealed, tokens)
@@ -139,7 +139,7 @@ class Gate:
             return (unread,)
         said = self._read(text)
         tokens = estimate_tokens(text, self._family)
-        found = [*misworded(said.layout, said.own.text), *self._judged(said, tokens, frozenset())]
+        found = [*misworded(said.layout, said.own), *self._judged(said, tokens, frozenset())]
         return tuple(sorted(found, key=_place))
 
     def _read(self, text: str) -> _Summary:
@@ -159,7 +159,7 @@ class Gate:
         yield from names.unknown(own.text)
         yield from names.strange_numbers(own.text)
         yield from names.lost_pointers(own.text, self._source.frames)
-        yield from transcribed(own.text)
+        yield from transcribed(own)
         yield from questions_wrong(said.layout, facts)
         if has_secret(said.text):
             yield Reason("secret_sealed")

@@ -45,7 +45,8 @@ _SCHEME: Final = re.compile(
     r"|(?:mailto|tel|sms|magnet|blob|view-source|intent|jar|file|ssh|git|about|chrome|callto|urn):"
     r"(?=[^\s.,;:])(?!//))[^\s\"'<>)\]]{1,200}"
 )
-_EMAIL: Final = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
+_MAIL: Final = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}(:[^\s]+)?")
+"""The address of a person, or with a path that of a repository."""
 _SHORT: Final = re.compile(
     r"(?P<hash>(?:(?:sha1|sha256|sha512|md5|blake2b)[:-])?(?=[0-9]*[A-Fa-f])(?:[0-9a-f]{7,128}|[0-9A-F]{7,128}))"
     r"|(?P<ticket>([A-Z][A-Z0-9]{1,9})-[0-9]{1,9}|#[0-9]{1,8}|[A-Z]{2,6}[0-9]{5,12})"
@@ -187,8 +188,8 @@ def kind_of(word: str) -> str:
         return ""
     if "://" in word:
         return "url" if _URL.fullmatch(word) else ""
-    if "@" in word and _EMAIL.fullmatch(word):
-        return "email"
+    if "@" in word and (mail := _MAIL.fullmatch(word)) is not None:
+        return "url" if mail[1] else "email"
     if "." in word and _is_host(word):
         return "url"
     if "/" in word or "\\" in word:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from .disguises import as_seen
 from .headings import MADE_OF_FACTS, OPTIONAL, is_nothing
 from .needs import artifact_line, safe
 from .texts import key
@@ -23,6 +24,8 @@ class Own(NamedTuple):
 
     text: str
     """All of it."""
+    seen: str
+    """The same as it looks."""
     kept: str
     """What stands outside `Retracted`."""
     rules: str
@@ -53,8 +56,10 @@ def own_words(layout: Layout, known: Mapping[str, frozenset[str]]) -> Own:
     kept = lines if retracted is None else lines[: retracted.heading] + lines[retracted.end :]
     laws = {name: _under(layout, lines, name) for name in _LAWS}
     first = layout.sections[0].heading if layout.sections else 0
+    text = "\n".join(lines)
     return Own(
-        "\n".join(lines),
+        text,
+        as_seen(text),
         "\n".join(kept),
         laws["Constraints"],
         "\n".join(laws.values()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from .disguises import as_seen
 from .needs import safe
 from .polarity import repeated
 from .texts import folded, key
@@ -33,9 +34,11 @@ def retractions_wrong(facts: Facts, own: Own) -> Iterator[Reason]:
         for code, laws in zip(("constraint_inverted", "decision_retracted", "assumption_retracted"), kept, strict=True):
             yield from (Reason(code, what=what) for what in _listed(laws, listed, own.retracted, wrong))
     if wrong:
-        said = key(own.kept)
-        yield from (Reason("retracted_used", what=what) for what, words in enumerate(wrong) if says(said, words))
-    voided = voided_in(own.text) + voided_among(own.laws)
+        said = _loosely(key(own.kept))
+        yield from (
+            Reason("retracted_used", what=what) for what, words in enumerate(wrong) if says(said, _loosely(words))
+        )
+    voided = voided_in(own.seen) + voided_among(own.laws)
     if voided:
         yield Reason("rules_voided", count=voided)
 
@@ -43,9 +46,14 @@ def retractions_wrong(facts: Facts, own: Own) -> Iterator[Reason]:
 def _listed(laws: Sequence[Fact], listed: str, lines: str, wrong: Sequence[str]) -> list[int]:
     """The places of the facts that are listed, word for word or nearly so."""
     texts = [safe(fact) for fact in laws]
-    near = repeated(texts, "\n".join(_without(line, wrong) for line in lines.split("\n")), wrong)
-    exact = (what for what, text in enumerate(texts) if says(listed.casefold(), key(text).casefold().rstrip(".!")))
+    near = repeated(texts, "\n".join(_without(line, wrong) for line in as_seen(lines).split("\n")), wrong)
+    exact = (what for what, text in enumerate(texts) if says(_loosely(listed), _loosely(key(text))))
     return sorted({*near, *exact})
+
+
+def _loosely(text: str) -> str:
+    """A text as it looks, in small letters, without the end of its sentence: own words are never compared exactly."""
+    return as_seen(text).casefold().rstrip(".! ")
 
 
 def _without(line: str, wrong: Sequence[str]) -> str:

@@ -82,6 +82,15 @@ _HERE: Final = re.compile(
     rf"{_BE.replace('{0,6}[ ,:]+', '{0,6}[ ,:]*')}{_ENDED}\b"
 )
 """Among the rules themselves `these` is enough."""
+_LABEL: Final = re.compile(
+    r"(?im)(?:^[ \t#*_>~+-]{0,16}|[(\[,:\u2013\u2014~*_-][ \t]{0,2})"
+    r"(?:now |since |already |formerly |is |are |all |the )?"
+    r"(?:obsolete|expired|outdated|old|former|past|cancel?led|inactive|suspended|deprecated|inapplicable"
+    r"|not applicable|historic(?:al)?|optional|dropped|ignored?|revoked|void|lifted|waived|superseded|withdrawn"
+    r"|not any ?more|no longer|not enforced|informational|for (?:the record|reference|information)|for info)"
+    rf"(?:,? (?:only|now|by the user|for now|any ?more|valid|in force|{_LAWS}))?[ \t*_~]{{0,4}}(?:$|[)\]:.!])"
+)
+"""A mark that says so of what it stands beside, or of all below."""
 _DENIED: Final = re.compile(
     r"(?:\b(?:never|not|cannot|nobody|no one|neither|nor|without|refus\w+ to)|n't)(?: \w+){0,2} $"
 )
@@ -89,14 +98,16 @@ _MARKS: Final = str.maketrans(dict.fromkeys('*_`~"#()[]', " "))
 _AFFIRMED: Final = re.compile(r"\bno $")
 
 
-def voided_in(text: str) -> int:
-    """How many sentences of it say so."""
-    return sum(map(_voids, sentences(as_seen(text))))
+def voided_in(seen: str) -> int:
+    """How many sentences say so of a text as it looks."""
+    return sum(map(_voids, sentences(seen)))
 
 
 def voided_among(text: str) -> int:
-    """The same of what stands among rules, decisions or assumptions: there `these` means them."""
-    return sum(1 for one in map(_plain, sentences(as_seen(text))) if _VOID.search(one) is None and _HERE.search(one))
+    """The same of what stands among rules, decisions or assumptions: there `these` and marks beside them mean them."""
+    seen = as_seen(text)
+    said = sum(1 for one in map(_plain, sentences(seen)) if _VOID.search(one) is None and _HERE.search(one))
+    return said + sum(1 for _ in _LABEL.finditer(seen))
 
 
 def _plain(sentence: str) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .headings import Layout
+    from .own import Own
 
 _NORMAL: Final = frozenset(
     (
@@ -71,7 +72,7 @@ _ROLE: Final = re.compile(
     rf"(?im)^[^\S\n]*+(?:{_AROUND}(?:{_ROLES})[\])*_\"'`]{{0,4}}[ \t]*+(?:\([^()\n]{{0,40}}\)[ \t]*+)?:(?!//)"
     r"|(?:[>|*_#\[][>|*_#\[ ]{0,12})?(?:tool|model|ai|bot|llm)[\]*_]{0,3}[ \t]*+:[\]*_]{0,3}(?:[ \t]|$)"
     rf"|#{{1,6}}[ \t]*+(?:{_ROLES})[ \t]*+$|#{{1,6}}[ \t]*+(?:instruction|response|input)s?[ \t]*+:"
-    rf"|</?(?:{_ROLES}|tool_result|transcript|instructions?|system[-_][a-z]{{1,20}})>)"
+    rf"|</?(?:{_ROLES}|tool_result|transcript|instructions?|system[-_][a-z]{{1,20}})>|\[(?:{_ROLES})\])"
 )
 _CHAT: Final = re.compile(
     r"<[|\uff5c][^|\uff5c<>\n]{1,40}[|\uff5c]>|\[/?INST\]|<</?SYS>>|</?s>|<(?:start|end)_of_turn>"
@@ -101,16 +102,16 @@ def is_empty(text: str) -> bool:
     return not as_seen(text[:_FEW_CHARACTERS]).strip() and not as_seen(text).strip()
 
 
-def misworded(layout: Layout, own: str) -> Iterator[Reason]:
+def misworded(layout: Layout, own: Own) -> Iterator[Reason]:
     """What shows that a text is no summary, as far as its beginning and its sections tell.
 
     `own`: its lines, those empty that only repeat a fact.
     """
     first = layout.sections[0].heading if layout.sections else len(layout.lines)
-    opening, lines = _opening(layout.lines[:first]), own.split("\n")
+    opening, lines = _opening(layout.lines[:first]), own.text.split("\n")
     bodies = ["\n".join(lines[section.heading + 1 : section.end]) for section in layout.sections]
     openings = [opening, *(_opening(body.split("\n", 4)[:4]) for body in bodies[:1])]
-    if any(_REFUSAL.match(text) for text in openings) or _DECLINED.search(as_seen(own)):
+    if any(_REFUSAL.match(text) for text in openings) or _DECLINED.search(own.seen):
         yield Reason("refusal")
     if _ERROR.match(opening) or any(
         _FAILED.fullmatch(_bare(folded(body))) for body in bodies if len(body) <= _FEW_CHARACTERS
@@ -134,11 +135,11 @@ def _bare(text: str) -> str:
     return text.lstrip("-*+>#`\"' ").rstrip("`\"' ")
 
 
-def transcribed(own: str) -> Iterator[Reason]:
+def transcribed(own: Own) -> Iterator[Reason]:
     """What a summary takes over from the machinery around a conversation."""
-    seen = _OTHER_ENDS.sub("\n", as_seen(own))
+    seen = _OTHER_ENDS.sub("\n", own.seen)
     counts = (
-        ("not_text", sum(1 for _ in _BROKEN.finditer(own)) + hidden_in(own)),
+        ("not_text", sum(1 for _ in _BROKEN.finditer(own.text)) + hidden_in(own.text)),
         ("role_marker", sum(1 for _ in _ROLE.finditer(seen))),
         ("chat_token", sum(1 for _ in _CHAT.finditer(seen))),
         ("tool_json", sum(1 for _ in _TOOL.finditer(seen))),
