@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from session_actor.blocks import CallRef, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
-from session_actor.budget.readings import Key, Quote
+from session_actor.budget.readings import Ceiling, Failure, Key, Learned, Quote
 from session_actor.compaction.facts import Fact, Facts
 from session_actor.compaction.overlays import Overlay, Pin
 from session_actor.compaction.verdict import Reason, Verdict
@@ -35,7 +35,7 @@ from session_actor.events import (
 )
 from session_actor.frames import Artifact, Hold, Instructions, OpenCall, Retraction, Tool, Turn, Usage
 from session_actor.history import created
-from session_actor.window.marks import Mark
+from session_actor.window.marks import Mark, Unseen
 
 # What is on disk: none of these lines may ever change, only new ones may come.
 GOLDEN = [
@@ -192,6 +192,45 @@ GOLDEN = [
             '{"quote":[["gpt-5","openai_chat",1,0],2,9,120,800,15,935,1028,130,80,false],"allowance":9000,'
             '"max_output_tokens":4096,"hash":"abababababababababababababababab","made":{"number":2,"at":9,"cut":5,'
             '"allowance":9000,"stubs":5,"kept":[2],"artifacts":[{"path":"a.py","how":"read"}]}}'
+        ),
+    ),
+    (
+        Requested(
+            Quote(Key("gpt-5", "anthropic", 1), 3, 12, 120, 800, 15, 935, 1028, 130, 80, anchored=True),
+            9000,
+            4096,
+            "ab" * 16,
+            made=Mark(
+                3,
+                12,
+                8,
+                9000,
+                8,
+                turn=2,
+                portions=((5, 0, 1),),
+                stub_turn=1,
+                unseen=(Unseen("anthropic", (9, 0, 3)),),
+            ),
+        ),
+        (
+            '{"quote":[["gpt-5","anthropic",1,0],3,12,120,800,15,935,1028,130,80,true],"allowance":9000,'
+            '"max_output_tokens":4096,"hash":"abababababababababababababababab","made":{"number":3,"at":12,"cut":8,'
+            '"allowance":9000,"stubs":8,"turn":2,"portions":[[5,0,1]],"stub_turn":1,'
+            '"unseen":[["anthropic",[9,0,3]]]}}'
+        ),
+    ),
+    (
+        HistorySealed(
+            (("main", None),),
+            (),
+            None,
+            "main",
+            5,
+            learned=Learned((), (Ceiling(Key("gpt-5", "anthropic", 1), 700),), (Failure("gpt-5", "gemini", 1.5, 900),)),
+        ),
+        (
+            '{"branches":[["main",null]],"checkpoints":[],"head":null,"attached":"main","next_id":5,'
+            '"learned":[[],[[["gpt-5","anthropic",1,0],700,false]],[["gpt-5","gemini",1.5,900]]]}'
         ),
     ),
     (
