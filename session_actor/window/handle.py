@@ -126,10 +126,7 @@ class Asks(Ingests, Reads):
 
         Cancelling gives up the wait, never the record.
         """
-        seq = request if type(request) is int else getattr(request, "seq", None)
-        if type(seq) is not int:
-            raise InvalidArgument("request", f"must be a Request or its seq, got {type(request).__name__}")
-        found = too_long(error)
+        seq, found = _seq_of(request), too_long(error)
         if found is not None:
             asked = ("", None) if isinstance(request, int) else (request.dialect, request.model)
             await self._load_shown(BuildRequest(*asked, on=self._on), timeout_s)
@@ -205,3 +202,11 @@ class Asks(Ingests, Reads):
             ) from None
         except InvalidArgument:
             return
+
+
+def _seq_of(request: object) -> int:
+    """The number of a request, which may be given itself. Raises `InvalidArgument`."""
+    seq = request if type(request) is int else getattr(request, "seq", None)
+    if type(seq) is not int:
+        raise InvalidArgument("request", f"must be a Request or its seq, got {type(request).__name__}")
+    return seq
