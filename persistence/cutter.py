@@ -308,6 +308,7 @@ class Cutter:
         if len(self._log.sealed) <= MOST_SEGMENTS:
             self._trouble.go_on()
         self.last_cut_us = time.time_ns() // 1000
+        self._trouble.events.report("cut", {"segments": gone, "sessions": len(moved)})
         with contextlib.suppress(StoreClosed):  # closed since: they are removed when the store is opened next
             self._thread.submit(lambda: self._log.remove(cut), self._on_removed)
         self._tell(_groups(moved))

@@ -43,10 +43,16 @@ class Events:
         """An event happened."""
         measurements = measurements or {}
         self._log(name, {**metadata, **measurements})
-        if self.on_event is None:
-            return
+        self.report(name, measurements, **metadata)
+
+    def report(self, name: str, measurements: Mapping[str, float], **metadata: object) -> None:
+        """An event that is no news: it is told, and not logged."""
+        if self.on_event is not None:
+            self._call(self.on_event, StoreEvent(name, measurements, {"store": self._root, **metadata}))
+
+    def _call(self, on_event: OnEvent, event: StoreEvent) -> None:
         try:
-            copy_context().run(self.on_event, StoreEvent(name, measurements, {"store": self._root, **metadata}))
+            copy_context().run(on_event, event)
         except Exception as error:  # noqa: BLE001 - the watcher's fault must not become the store's
             self.on_event = None
             self._log("event_hook_detached", {"error": type(error).__name__})

@@ -256,6 +256,13 @@ class FileStore(BuryingStore):
             self._held(lease)
         return with_losses(loaded, self._salvaged.pop(log.session, None))
 
+    async def load_as_it_is(self, lease: Lease, *, snapshots: bool = True) -> LoadedSession:
+        """As `load`, for who reads beside the session's owner: what is damaged is not salvaged, but StoreCorrupt."""
+        engine, log, torn = self._opened(), self._held(lease), tuple(self._recovered.torn)
+        loaded = await engine.loader.load(log, torn, snapshots=snapshots)
+        self._held(lease)
+        return loaded
+
     async def salvage(self, lease: Lease, salvage: Salvage) -> RecoveryReport:
         """Keep what can be kept of a damaged session, by a new birth; originals go to aside/. Cancelled, it goes on.
 

@@ -223,6 +223,8 @@ class Snapshotter:
                 log.slots, log.saved_seq = slots, max(log.saved_seq, queued.seq)
                 log.unusable = frozenset(slot for slot in log.unusable if slot.path != slots.good[0].path)
                 self.last_us = time.time_ns() // 1000
+                size = {"size_bytes": len(queued.data)}
+                self._trouble.events.report("snapshot", size, session=log.session, seq=queued.seq)
         self._on_saved([one.job.log for one in written if one.slots is not None])
 
     def _write_all(self, jobs: list[_Job]) -> list[_Written]:

@@ -20,7 +20,7 @@ SLICE_S: Final = 0.0005
 class Waiters:
     """The waiters of one level."""
 
-    __slots__ = ("_loop", "_planned", "_telling", "goal", "position", "queue")
+    __slots__ = ("_loop", "_notes", "_planned", "_telling", "goal", "position", "queue")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Nobody waits, and nothing is reached."""
@@ -31,6 +31,7 @@ class Waiters:
         self._loop = loop
         self.queue: deque[tuple[int, Reached]] = deque()
         """Who waits, in the order of positions."""
+        self._notes: deque[tuple[int, Reached]] | None = None
         self._planned = False
         self._telling = False
 
@@ -46,9 +47,17 @@ class Waiters:
         else:
             insort_right(queue, (position, callback), key=_position)
 
+    def note(self, position: int, callback: Reached) -> None:
+        """Tell `callback` when `position` is reached, for which nobody waits: nothing is done sooner for it."""
+        if self._notes is None:
+            self._notes = deque()
+        self._notes.append((position, callback))
+
     def reached(self, position: int) -> None:
         """Tell everybody up to `position`: at once, but what takes long is spread over turns of the loop."""
         self.goal = max(position, self.goal)
+        while self._notes and self._notes[0][0] <= self.goal:
+            tell(self._notes.popleft()[1], None)
         if not self.queue:
             self.position = self.goal
         elif not (self._planned or self._telling):

@@ -120,6 +120,8 @@ if TYPE_CHECKING:
     from .errors import ValueNotStorable as ValueNotStorable
     from .errors import WrongLoop as WrongLoop
     from .exchange import Exchange as Exchange
+    from .feed import Change as Change
+    from .feed import ChangeFeed as ChangeFeed
     from .frames import Artifact as Artifact
     from .frames import Frame as Frame
     from .frames import Instructions as Instructions
@@ -157,6 +159,7 @@ if TYPE_CHECKING:
     from .requests.request import Request as Request
     from .service import SessionService as SessionService
     from .service_errors import CloseTimeout as CloseTimeout
+    from .service_errors import Lagged as Lagged
     from .service_errors import ServiceClosed as ServiceClosed
     from .service_errors import ServiceDown as ServiceDown
     from .service_errors import SessionBusy as SessionBusy
@@ -205,6 +208,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".replies": ("turn_of",),
     ".spending": ("UsageTotals",),
     ".stack": ("Stack",),
+    ".feed": ("Change", "ChangeFeed"),
     ".frames": (
         "Artifact", "Frame", "Instructions", "PendingCall", "Retraction", "Tool", "Turn", "Usage",
     ),
@@ -228,7 +232,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "StoreVersionTooNew", "UnknownMessage", "UnusableId", "ValueNotStorable", "WrongLoop",
     ),
     ".service_errors": (
-        "CloseTimeout", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted",
+        "CloseTimeout", "Lagged", "ServiceClosed", "ServiceDown", "SessionBusy", "SessionCrashed", "SessionDeleted",
         "SessionExists", "SessionFenced", "SessionNotFound", "SessionNotQuarantined", "SessionQuarantined",
     ),
     ".compaction.plan": ("Plan",),

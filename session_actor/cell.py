@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
 
+from . import telemetry
 from .errors import CallTimeout
 from .service_errors import SessionDeleted, SessionFenced
 from .table import Table
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .compaction.automatic import Automatic
     from .compaction.options import Summaries
     from .events import AnyEvent
+    from .feed import Feed
     from .handover.values import CodeChange, Value
     from .models import ModelProfile
     from .stack import Stack
@@ -50,6 +52,8 @@ class Home(Protocol):
     automatic: Automatic | None
 
     code_change: CodeChange | None
+    probing: set[str]
+    """The levels whose lag is being measured."""
 
     def shelf(self, cell: Cell, lease: Lease) -> Shelf:
         """Where the cold frames of the session are read: one for all that are held of one birth."""
@@ -105,6 +109,7 @@ class Cell:
         "child_id",
         "deleted",
         "exchange_lock",
+        "feed",
         "fenced",
         "home",
         "id",
@@ -137,6 +142,8 @@ class Cell:
         """While it is not 0 the session stays loaded."""
         self.quiet = False
         """While it is loaded only to be looked at: no hook is told."""
+        self.feed: Feed | None = None
+        """Who reads its changes; None: nobody."""
         self.deleted = False
         self.fenced = False
         self.served = False
@@ -194,11 +201,17 @@ class Cell:
         """Another owner has the session: every handle says so, until the service is asked for the session anew."""
         self.fenced = True
         self.rest()
+        if self.feed is not None:
+            self.feed.end(SessionFenced(self.id))
 
     def die(self) -> None:
         """The session is deleted: every handle says so from here on, and its id is free."""
         self.deleted = True
         self.rest()
+        if telemetry.attached:
+            telemetry.emit(("session_actor", "session", "deleted"), {}, {"session": self.id})
+        if self.feed is not None:
+            self.feed.end()
         self.home.forget(self)
 
     def explain(self, error: SupervisorError) -> Exception:

@@ -9,6 +9,8 @@ from session_actor.supervisors import ServerRef, SupervisorError
 from .commands import Fork
 from .compaction.handle import Compacts
 from .exchange import Exchange
+from .feed import LIMIT, ChangeFeed
+from .observing import operation
 from .prune import prune_session
 from .session import Flush
 
@@ -121,7 +123,30 @@ class Session(Compacts):
 
         Raises NotDurable when the disk refuses, LevelUnreachable, CallTimeout. Cancelling gives up the wait only.
         """
-        return await self.send(Flush(level), timeout_s)
+        with operation(self._cell.id, "flush", level=level):
+            return await self.send(Flush(level), timeout_s)
+
+    def changes(self, after_seq: int | None = None, *, limit: int = LIMIT) -> ChangeFeed:
+        """The changes of the session as they come, on all branches: an async iterator of `Change`.
+
+            async for change in session.changes(after_seq=last_seen):
+
+        Those after record `after_seq` come first, from the store; then those that are made, without a gap and none
+        twice, each when its reply leaves. It goes on over crashes and unloading, which it does not hold up, and ends
+        when the session ends or is deleted, or the service is closed. Several may read at a time, each its own.
+
+        Args:
+            after_seq: the `seq` of the last change that is known; 0: all are wanted; None: only those made from now on.
+            limit: so many changes may wait for the reader.
+
+        Iterating raises Lagged: `changes(after_seq=error.last_seq)` goes on. Either more than `limit` waited, and what
+        was passed over comes again then; or, with `lost`, what came after `after_seq` is not there any more (it was
+        pruned, or the session is another one by now): read the session anew. It also raises what every read raises.
+        Cancelling gives up the wait for the next one; `aclose()`, or leaving `async with`, ends it.
+
+        Raises InvalidArgument.
+        """
+        return ChangeFeed(self._cell, after_seq, limit)
 
     async def prune(self, *, timeout_s: float | None = 5.0) -> PruneReport:
         """Give up every frame that no head, branch, checkpoint or remembered key holds, for good; on all branches.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from session_actor.persistence import LEVELS
+from session_actor.persistence import LEVELS, LevelUnreachable, PersistenceError
 
 from .errors import InvalidArgument
 from .plain import is_a, plain_str, shown
 
 if TYPE_CHECKING:
-    from session_actor.persistence import Level
+    from session_actor.persistence import Level, Store
 
 
 def check_level(level: object, what: str = "durability") -> Level:
@@ -21,3 +21,14 @@ def check_level(level: object, what: str = "durability") -> Level:
     if word not in LEVELS:
         raise InvalidArgument(what, f"must be one of {', '.join(LEVELS)}, got {shown(level)}")
     return word
+
+
+def promises(store: Store, level: Level) -> bool:
+    """Whether the store can promise a level at all, in trouble or not."""
+    try:
+        store.admit(level)
+    except LevelUnreachable:
+        return False
+    except PersistenceError:
+        return True
+    return True

@@ -15,6 +15,7 @@ from session_actor.supervisors import ChildNotFound, ChildSpec, Intensity, Super
 from .errors import AsyncioOnly, SessionActorError, StoreUnusable, WrongLoop, translate
 from .handover.errors import HandoverFailed
 from .handover.ready import import_all
+from .observing import worker_event
 from .population import Population
 from .service_errors import CloseTimeout, ServiceClosed, ServiceDown
 
@@ -97,7 +98,9 @@ class Lifetime:
             ChildSpec(name, task=run, intensity=_WORKER_INTENSITY) for name, run in self._store.workers().items()
         ]
         children = [*workers, *self._children()]
-        self._root = population.root = Supervisor(children, clock=self._options.clock, name="session-service")
+        self._root = population.root = Supervisor(
+            children, clock=self._options.clock, name="session-service", on_event=worker_event
+        )
         await self._root.start()
         population.hooks.begin()
 

@@ -18,12 +18,29 @@ if TYPE_CHECKING:
     from session_actor.supervisors import Deferred
 
 
+class _Calls:
+    """Stands for a caller."""
+
+    __slots__ = ("_callback",)
+
+    def __init__(self, callback: Callable[[], None]) -> None:
+        self._callback = callback
+
+    def reply(self, value: object) -> None:
+        del value
+        self._callback()
+
+    def fail(self, error: BaseException) -> None:
+        del error
+        self._callback()
+
+
 class _Held:
     """One reply that waits for its level, or for a reply before it."""
 
     __slots__ = ("deferred", "error", "reached", "reply")
 
-    def __init__(self, reply: object, deferred: Deferred[Any]) -> None:
+    def __init__(self, reply: object, deferred: Deferred[Any] | _Calls) -> None:
         self.reply = reply
         self.deferred = deferred
         self.reached = False
@@ -72,6 +89,20 @@ class OutputGate:
         if former._held is None:
             former._held = deque()
         self._held = former._held
+
+    def after(self, callback: Callable[[], None]) -> None:
+        """Call back when all replies that are held now have left, or their errors; at once when none is."""
+        if not self._held:
+            callback()
+            return
+        held = _Held(None, _Calls(callback))
+        held.reached = True
+        self._held.append(held)
+
+    @property
+    def newest(self) -> object:
+        """The reply that was held last; None: none is."""
+        return self._held[-1].reply if self._held else None
 
     @property
     def holding(self) -> bool:

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 import anyio
 
-from session_actor.persistence import Level, LevelUnreachable, PersistenceError, Store
+from session_actor.persistence import Level, PersistenceError, Store
 from session_actor.supervisors import (
     ChildSpec,
     DynamicSupervisor,
@@ -28,14 +28,18 @@ from session_actor.supervisors import (
     SupervisorError,
 )
 
+from . import telemetry
 from .cell import Birth, Cell, Dormant
 from .cold import Shelf
 from .compaction.options import NO_SUMMARIES
 from .deletion import Deleter
 from .errors import SessionActorError, translate
 from .explaining import OF_A_SESSION, explain_start
+from .feed import end_feeds
 from .hooks.server import HookedServer
 from .hooks.service_hooks import ServiceHooks
+from .levels import promises
+from .observing import told_of_session
 from .prune import Save, prune_session
 from .recency import Recency
 from .service_errors import (
@@ -89,9 +93,10 @@ class Population:
         self._dormant: WeakValueDictionary[str, Cell] = WeakValueDictionary()  # as long as somebody has a handle
         self._shelves: WeakValueDictionary[str, Shelf] = WeakValueDictionary()  # by birth, while a cold frame is held
         self._woken = 0
+        self.probing: set[str] = set()
         self._recency = Recency[Cell](_used_s)
         self._crowded = asyncio.Event()
-        durable = _promises(store, "written")
+        durable = promises(store, "written")
         self._unload_level: Level = "written" if durable else "async"
         self.close_level: Level = "synced" if durable else "async"
         self.hooks = ServiceHooks(self, options.hooks or {}, self._unload_level)
@@ -227,9 +232,11 @@ class Population:
         return len(self._live)
 
     def _on_event(self, event: Event) -> None:
+        session_id, _ = cast("tuple[str, int]", event.id)
+        if telemetry.attached:
+            told_of_session(event, session_id)
         if event.kind != "stopped":
             return
-        session_id, _ = cast("tuple[str, int]", event.id)
         cell = self._live.get(session_id)
         if cell is not None and cell.child_id == event.id:  # else the session has a new server already
             cell.rest()
@@ -306,6 +313,7 @@ class Population:
                 if isinstance(reply, PendingReply):
                     waits.append(reply.wait_keeping())  # pyright: ignore[reportUnknownArgumentType]
         await asyncio.gather(*waits, return_exceptions=True)
+        end_feeds((*cells, *self._dormant.values()))
         self.hooks.closed(cells)
 
     async def save_all(self) -> None:
@@ -386,13 +394,3 @@ def _automatic(summaries: Summaries) -> Automatic | None:
 def _used_s(cell: Cell) -> float | None:
     """When the session last ran a message; None when it is not loaded."""
     return None if isinstance(cell.ref, Dormant) else cell.ref.used_s
-
-
-def _promises(store: Store, level: Level) -> bool:
-    try:
-        store.admit(level)
-    except LevelUnreachable:
-        return False
-    except PersistenceError:
-        return True
-    return True

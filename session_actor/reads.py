@@ -11,9 +11,11 @@ import anyio
 from session_actor.persistence import RecoveryReport
 from session_actor.supervisors import SupervisorError
 
+from . import telemetry
 from .artifacts import artifacts_in
 from .errors import CallTimeout, InvalidArgument
 from .losses import unknown
+from .observing import operation
 from .spending import NOTHING_SPENT, UsageTotals, spent_in
 from .stack import Stack
 
@@ -65,6 +67,9 @@ class Reads:
 
         Raises FrameUnknown, and InvalidArgument for what is no id.
         """
+        if telemetry.attached:
+            with operation(self._cell.id, "get", branch=self._on, frame=frame_id if type(frame_id) is int else None):
+                return await self._get(frame_id, timeout_s)
         table = self._cell.table
         try:
             frame: Any = table.frames[frame_id - table.first]
@@ -99,6 +104,9 @@ class Reads:
     async def stack(self, *, timeout_s: float | None = 5.0) -> Stack:
         """The stack as a value that never changes: taking it costs O(1), listing it O(n) once. Raises BranchUnknown."""
         cell, on = self._cell, self._on
+        if telemetry.attached:
+            with operation(cell.id, "stack", branch=on):
+                return (await self._head_read(timeout_s)).stack(on)
         if on is None:
             stack = cell.stack
             if stack is None:

@@ -31,6 +31,21 @@ class SessionNotQuarantined(Refused):
         self.session = session
 
 
+class Lagged(SessionActorError):
+    """A reader of `Session.changes` did not keep up, or what it missed is not there any more."""
+
+    def __init__(self, session: str, last_seq: int, *, lost: bool) -> None:
+        """`last_seq`: where to go on. `lost`: what lies before cannot be had; False: it comes again."""
+        why = "some of them are not there any more: read the session anew" if lost else "the store has the others"
+        super().__init__(
+            f"a reader of the changes of session {session!r} has fallen behind; {why}, and go on with "
+            f"session.changes(after_seq={last_seq})"
+        )
+        self.session = session
+        self.last_seq = last_seq
+        self.lost = lost
+
+
 class SessionExists(Refused):
     """A new session was to be made, and its id is taken."""
 

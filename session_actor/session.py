@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -17,7 +18,7 @@ from session_actor.persistence import (
     SessionUnknown,
     Store,
 )
-from session_actor.supervisors import IGNORE, Call, ExitReason, Ignore, handles, statistics
+from session_actor.supervisors import IGNORE, NO_REPLY, Call, ExitReason, Ignore, handles, statistics
 
 from . import snapshots, telemetry
 from .apply import apply
@@ -26,10 +27,13 @@ from .decide import COMMANDS, Repeat, decide
 from .deletion import Delete, delete_records
 from .errors import ForkUnfinished, translate
 from .events import AnyEvent, Pruned
+from .feed import Settled, change_of
 from .handover.server import SwappingServer
 from .history import tips_of
 from .levels import check_level
 from .loading import recover
+from .observing import SESSION, Watch
+from .observing import tell as tell_of
 from .outages import through_outages
 from .outputs import OutputGate
 from .prune import Prune, Save, unheld
@@ -38,11 +42,12 @@ from .service_errors import SessionFenced, SessionNotFound
 from .times import now_us
 from .transfer.taking import Look, TakeIn, taken_in
 from .weight import SMALL
-from .window.pressure import tell, watch
+from .window.pressure import tell
 
 if TYPE_CHECKING:
     from .cell import Birth, Cell
     from .commands import Command
+    from .loading import Recovered
     from .state import State
 
 
@@ -67,7 +72,7 @@ class SessionServer(SwappingServer):
 
     leaf = True
 
-    __slots__ = ("_level",)
+    __slots__ = ("_level", "_watch")
 
     def __init__(self, cell: Cell, store: Store, level: Level) -> None:
         """`level`: the service's default."""
@@ -82,6 +87,7 @@ class SessionServer(SwappingServer):
         self._saved_seq = 0
         self._saved_next_id = 1
         self._save_at = snapshots.EVERY_RECORDS
+        self._watch: Watch | None = None
 
     # --- life ---
 
@@ -91,8 +97,11 @@ class SessionServer(SwappingServer):
         Raises SessionNotFound, ForkUnfinished, and damage as StoreCorrupt. A session that was deleted
         while it restarted is not started again.
         """
+        why = "restarted" if self._cell.served else "loaded"
         try:
-            await through_outages(self._load)
+            with telemetry.span((*SESSION, "activation"), {"session": self._cell.id, "why": why}) as span:
+                await through_outages(self._load)
+                span.measured["records"] = self._state.seq
         except BaseException as error:
             if self._cell.served and isinstance(error, SessionNotFound):
                 self._cell.die()
@@ -109,7 +118,7 @@ class SessionServer(SwappingServer):
         except (SessionUnknown, SessionTombstoned):
             raise SessionNotFound(self._cell.id) from None
         arrived = await self.arrive(lease)
-        state, report, snapshot_seq = arrived or await recover(store, lease, self._cell.shelf)
+        state, report, snapshot_seq = arrived or await self._recover(lease)
         self._lease = lease
         self._state = state
         self._saved_seq = snapshot_seq
@@ -126,6 +135,18 @@ class SessionServer(SwappingServer):
         if state.seq >= self._save_at or self._behind >= snapshots.EVERY_RECORDS:
             self._save()
 
+    async def _recover(self, lease: Lease) -> Recovered:
+        with telemetry.span((*SESSION, "recovery"), {"session": self._cell.id}) as span:
+            recovered = await recover(self._store, lease, self._cell.shelf)
+            report = recovered.report
+            span.measured |= {
+                "journal_records": report.journal_records,
+                "log_records": report.log_records,
+                "queue_records": report.queue_records,
+            }
+            span.metadata |= {"snapshot_seq": report.snapshot_seq, "clean": report.clean}
+        return recovered
+
     @property
     def _behind(self) -> int:
         """What recovery would have to apply now: records, or frames, of which a copied history has many in one."""
@@ -138,6 +159,7 @@ class SessionServer(SwappingServer):
             for event, weight in birth.events():
                 self._record(event, weight)
                 await asyncio.sleep(0)  # a part of a long history may hold a megabyte
+            tell_of("created", self._cell.id, {"records": self._state.seq})
 
     async def terminate(self, reason: ExitReason) -> None:
         """Take the state from the readers, and give the session up unless it is coming back."""
@@ -146,6 +168,8 @@ class SessionServer(SwappingServer):
         if self._cell.state is self._state:  # else the next incarnation has already published its own
             self._cell.withdraw()
         self._store.release(self._lease)
+        if not (reason.abnormal or self._cell.deleted or self._cell.fenced):
+            tell_of("passivated", self._cell.id, why="idle" if reason.kind == "normal" else "closing")
 
     def get_state(self) -> State:
         """The session's state, for introspection; it must not be changed."""
@@ -169,6 +193,9 @@ class SessionServer(SwappingServer):
         """One change in one step: admit, decide, apply, append; the reply leaves when its level is reached."""
         level = self._level if command.durability is None else check_level(command.durability)
         store, state = self._store, self._state
+        heard = telemetry.heard  # the one thing that being watched costs when nobody watches
+        if heard and self._watch is None:
+            return self._watched(command, level)
         if level not in store.admitted:
             self._admit(level)
         decision = decide(state, command)
@@ -184,13 +211,21 @@ class SessionServer(SwappingServer):
             except BaseException as error:  # noqa: BLE001 - raised again there
                 self._broken(error)
             self._cell.stack = None
+            if heard and self._watch is not None:
+                self._watch.note(event, seq, at_us, self._position)
             if seq >= self._save_at:
                 self._save()
-            if state.window is not None and telemetry.attached:
-                watch(state, command.on)
         if level == "async":
             return reply
         return self._gate.release_at(level, self._position, reply)
+
+    def _watched(self, command: Command, level: Level) -> Any:
+        """The same while somebody watches."""
+        watch = self._watch = Watch(self._cell, self._gate, level)
+        try:
+            return watch.run(command, partial(SessionServer.change, self, command), self._state)
+        finally:
+            self._watch = None
 
     def _admit(self, level: Level) -> None:
         try:
@@ -207,6 +242,8 @@ class SessionServer(SwappingServer):
         except BaseException as error:  # noqa: BLE001 - raised again there
             self._broken(error)
         self._cell.stack = None
+        if self._cell.feed is not None:
+            self._cell.feed.add(change_of(event, seq, at_us), "async", self._position, self._gate.after)
         if seq >= self._save_at:
             self._save()
 
@@ -245,6 +282,15 @@ class SessionServer(SwappingServer):
         except PersistenceError as error:
             raise translate(error) from None
 
+    @handles(Settled)
+    def settled(self, message: Settled) -> Any:
+        """Reply behind the replies that are still held."""
+        del message
+        if not self._gate.holding:
+            return self._state.seq
+        self._gate.after(partial(self.defer().reply, self._state.seq))
+        return NO_REPLY
+
     @handles(Save)
     def save(self, message: Save) -> int:
         """Save a snapshot of what has changed since the last one, if that is enough."""
@@ -264,6 +310,7 @@ class SessionServer(SwappingServer):
         event, weight = taken_in(self._state, message)
         self._admit("async")
         self._record(event, weight)
+        tell_of("imported", self._cell.id, {"size_bytes": weight}, seq=self._state.seq)
         return self._state.seq
 
     @handles(Prune)
@@ -277,7 +324,9 @@ class SessionServer(SwappingServer):
             self._admit("async")
             self._record(Pruned(tuple(dropped)), SMALL + 16 * len(dropped))
             self._cell.table = state.table
-        return count(dropped)
+        frames = count(dropped)
+        tell_of("pruned", self._cell.id, {"frames": frames})
+        return frames
 
     @handles(Passivate)
     def passivate(self, message: Passivate) -> bool:

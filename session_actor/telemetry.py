@@ -11,17 +11,30 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Final
+from itertools import count
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
     from session_actor.persistence import StoreEvent
 
 Name = tuple[str, ...]
 Handler = Callable[[Name, Mapping[str, float], Mapping[str, object]], None]
-Attachment = tuple[Name, Handler]
 
 STORE: Final = ("session_actor", "store")
 DETACHED: Final = ("session_actor", "telemetry", "handler_detached")
+
+
+class Attachment(NamedTuple):
+    """A handler with what it wants to be told."""
+
+    prefix: Name
+    handler: Handler
+    content: bool
+
 
 attached: tuple[Attachment, ...] = ()
 """Who is attached. Code that has an event to tell looks here first, since mostly nobody is:
@@ -29,21 +42,29 @@ attached: tuple[Attachment, ...] = ()
     if telemetry.attached:
         telemetry.emit(name, measurements, metadata)
 """
+heard = False
+"""Whether anybody hears of changes: a handler, or a reader of `Session.changes`. What every change looks at, alone."""
+_readers = 0
 _changing = threading.Lock()
+_numbers: Final = count(1)
 
 
-def attach(prefix: Iterable[str], handler: Handler) -> Callable[[], None]:
+def attach(prefix: Iterable[str], handler: Handler, *, content: bool = False) -> Callable[[], None]:
     """Have every event told whose name begins with `prefix`; returns a function that detaches again.
 
     `handler(name, measurements, metadata)` is called where the event happens, mostly on the event loop, so it must be
     quick; what it is given it must not change. One that raises is detached, and that is logged and told as an event
     ("session_actor", "telemetry", "handler_detached"). Detaching again has no effect. An empty prefix means all.
 
+    `content`: what was said is told, too, as `metadata["content"]` of operations that add or show something: the frame,
+    the list of frames, or the request. Only for handlers that keep it as safe as the conversations themselves are kept.
+
     Raises InvalidArgument when `prefix` is no sequence of words or the handler cannot be called.
     """
-    attachment = _checked(prefix, handler)
+    attachment = _checked(prefix, handler, content)
     with _changing:
         globals()["attached"] = (*attached, attachment)
+        globals()["heard"] = True
 
     def detach() -> None:
         _detach(attachment)
@@ -51,7 +72,7 @@ def attach(prefix: Iterable[str], handler: Handler) -> Callable[[], None]:
     return detach
 
 
-def _checked(prefix: Iterable[object], handler: Handler) -> Attachment:
+def _checked(prefix: Iterable[object], handler: Handler, content: object) -> Attachment:
     from .errors import InvalidArgument
 
     given = tuple(prefix)
@@ -60,7 +81,9 @@ def _checked(prefix: Iterable[object], handler: Handler) -> Attachment:
         raise InvalidArgument("prefix", 'must be a tuple of words such as ("session_actor", "store")')
     if not callable(handler):
         raise InvalidArgument("handler", "must be a function of name, measurements and metadata")
-    return words, handler
+    if type(content) is not bool:
+        raise InvalidArgument("content", "must be True or False")
+    return Attachment(words, handler, content)
 
 
 def _detach(attachment: Attachment) -> bool:
@@ -68,17 +91,29 @@ def _detach(attachment: Attachment) -> bool:
         kept = tuple(other for other in attached if other is not attachment)
         changed = len(kept) != len(attached)
         globals()["attached"] = kept
+        globals()["heard"] = bool(kept) or _readers > 0
     return changed
 
 
-def emit(name: Name, measurements: Mapping[str, float], metadata: Mapping[str, object]) -> None:
-    """Tell an event to everybody who is attached to a prefix of its name, in the order of attaching."""
+def reading(more: int) -> None:
+    """So many more readers of changes are there, or fewer."""
+    with _changing:
+        globals()["_readers"] = _readers + more
+        globals()["heard"] = bool(attached) or _readers > 0
+
+
+def emit(name: Name, measurements: Mapping[str, float], metadata: Mapping[str, object], content: object = None) -> None:
+    """Tell an event to everybody who is attached to a prefix of its name, in the order of attaching.
+
+    `content`: for those who asked for it; None: there is none.
+    """
     for attachment in attached:
-        prefix, handler = attachment
+        prefix, handler, wants_content = attachment
         if name[: len(prefix)] != prefix:
             continue
+        told = {**metadata, "content": content} if wants_content and content is not None else metadata
         try:
-            copy_context().run(handler, name, measurements, metadata)  # whose session it is must not see what it sets
+            copy_context().run(handler, name, measurements, told)  # whose session it is must not see what it sets
         except Exception as error:  # noqa: BLE001 - the watcher's fault must not become the library's
             _report(attachment, error)
 
@@ -88,7 +123,7 @@ def _report(attachment: Attachment, error: Exception) -> None:
         return
     import structlog
 
-    metadata = {"prefix": attachment[0], "handler": _called(attachment[1]), "error": type(error).__name__}
+    metadata = {"prefix": attachment.prefix, "handler": _called(attachment.handler), "error": type(error).__name__}
     with contextlib.suppress(Exception):  # nor must that of a log that cannot be written
         structlog.get_logger("session_actor").warning("telemetry_handler_detached", **metadata)
     emit(DETACHED, {}, metadata)
@@ -96,6 +131,74 @@ def _report(attachment: Attachment, error: Exception) -> None:
 
 def _called(handler: Handler) -> str:
     return str(getattr(handler, "__qualname__", type(handler).__qualname__))
+
+
+class Span:
+    """Something that takes time, told when it starts, and when it stops or raises. See `span`.
+
+    What is put into `measured` and `metadata` meanwhile is told at the end.
+    """
+
+    __slots__ = ("_begun_ns", "_open", "measured", "metadata", "name")
+
+    def __init__(self, name: Name, metadata: dict[str, object]) -> None:
+        """`name`: what the names of its events begin with. `metadata`: the span's own from here on."""
+        self.name = name
+        self.metadata = metadata
+        self.measured: dict[str, float] = {}
+        self._begun_ns = 0
+        self._open = False
+
+    def start(self) -> Self:
+        """It starts; when nobody is attached, nothing is told of it, now and later."""
+        self._begun_ns = perf_counter_ns()
+        if attached:
+            self._open = True
+            self.metadata["span"] = next(_numbers)
+            emit((*self.name, "start"), {"monotonic_ns": self._begun_ns}, dict(self.metadata))
+        return self
+
+    def stop(self, content: object = None) -> None:
+        """It is through; `content`: see `attach`."""
+        if self._open:
+            self._open = False
+            emit((*self.name, "stop"), self._took(), self.metadata, content)
+
+    def fail(self, error: BaseException) -> None:
+        """It raised: the type of the error is told, and no more of it."""
+        if self._open:
+            self._open = False
+            self.metadata["error"] = type(error).__name__
+            emit((*self.name, "exception"), self._took(), self.metadata)
+
+    def _took(self) -> dict[str, float]:
+        return {"duration_ns": perf_counter_ns() - self._begun_ns, **self.measured}
+
+    def __enter__(self) -> Self:
+        """Start."""
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop, or fail."""
+        if error is None:
+            self.stop()
+        else:
+            self.fail(error)
+
+
+def span(name: Iterable[str], metadata: Mapping[str, object] | None = None) -> Span:
+    """Tell how long something takes (Erlang: telemetry, span).
+
+        with telemetry.span(("my_app", "lookup"), {"table": "users"}) as span:
+            span.measured["rows"] = len(rows)
+
+    `(*name, "start")` is told with `monotonic_ns`, the moment on the clock of `time.perf_counter_ns`; then
+    `(*name, "stop")` with `duration_ns`, or `(*name, "exception")` with `duration_ns` and the type of the `error`.
+    All three have the same number `span` in their metadata, which no other span of this process has.
+    """
+    return Span(tuple(name), dict(metadata or {}))
 
 
 def store_event(event: StoreEvent) -> None:

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from .supervisor_base import SupervisorBase
 
 EventKind = Literal[
-    "started", "crashed", "restarting", "stopped", "quarantined", "released", "exhausted", "gave_up", "leaked"
+    "started",
+    "crashed",
+    "restarting",
+    "stopped",
+    "quarantined",
+    "released",
+    "exhausted",
+    "gave_up",
+    "leaked",
+    "mailbox_full",
 ]
 
 
@@ -28,6 +37,8 @@ class Event(NamedTuple):
     """Restarts of this child so far."""
     delay_s: float
     """Seconds until the restart, with `restarting`; else 0."""
+    waiting: int = 0
+    """Messages in the mailbox, with `mailbox_full`; else 0."""
 
 
 OnEvent = Callable[[Event], None]
@@ -40,12 +51,13 @@ _LOGGED = {
 }
 
 
-def emit(
+def emit(  # noqa: PLR0917 - the rarer the later
     supervisor: SupervisorBase | None,
     kind: EventKind,
     slot: Slot,
     reason: ExitReason | None = None,
     delay_s: float = 0.0,
+    waiting: int = 0,
 ) -> None:
     """Tell the nearest hook upwards; log what an operator must know. A hook that raises is detached."""
     if kind in _LOGGED:
@@ -56,7 +68,7 @@ def emit(
     if supervisor is None or supervisor.on_event is None:
         return
     try:
-        supervisor.on_event(Event(kind, slot.id, reason, slot.restarts, delay_s))
+        supervisor.on_event(Event(kind, slot.id, reason, slot.restarts, delay_s, waiting))
     except Exception as error:  # noqa: BLE001 - the watcher's fault must not become the tree's
         supervisor.on_event = None
         logger().warning("event_hook_detached", error=str(CrashSummary.of(error)))

@@ -175,7 +175,7 @@ class ServerRef:
             slot.admit()
         lane = slot.mailbox.user
         if lane is None or len(lane) >= slot.mailbox.limit:
-            slot.mailbox.put_cast((message, copy_context()), slot.id)
+            slot.put_cast(message)
         else:
             lane.append((message, copy_context()))
         if slot.waker is not None or slot.door != SHUT:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from .checks import check_timeout
 from .deadlines import EXACT_BELOW_S
-from .errors import DeadlockError, ServerError, ServerKilled, ServerStopped
+from .errors import DeadlockError, MailboxFull, ServerError, ServerKilled, ServerStopped
+from .events import emit
 from .fairness import WAKES_PER_TURN
 from .mailbox import Mailbox
 from .reply import CASTING, STARTED, PendingReply
@@ -171,7 +172,7 @@ class Slot:
         pending: PendingReply[Any] = PendingReply(self, message, copy_context(), floor.loop.create_future(), timeout_s)
         lane = self.mailbox.user
         if lane is None or len(lane) >= self.mailbox.limit:
-            self.mailbox.put_call(pending)
+            self.put_call(pending)
         else:
             lane.append(pending)
         if timeout_s is not None:
@@ -191,6 +192,29 @@ class Slot:
         elif self.door != PLANNED and (self.waker is not None or self.door != SHUT):
             self.wake()
         return pending
+
+    def put_call(self, pending: PendingReply[Any]) -> None:
+        """`Mailbox.put_call`, and tell when the mailbox becomes full by it, or refuses."""
+        mailbox = self.mailbox
+        try:
+            mailbox.put_call(pending)
+        except MailboxFull:
+            self.tell_full()
+            raise
+        if mailbox.length == mailbox.limit + 1:
+            self.tell_full()
+
+    def put_cast(self, message: object) -> None:
+        """`Mailbox.put_cast`, and tell when it refuses."""
+        try:
+            self.mailbox.put_cast((message, copy_context()), self.id)
+        except MailboxFull:
+            self.tell_full()
+            raise
+
+    def tell_full(self) -> None:
+        """Tell that the mailbox holds its limit, and more messages come."""
+        emit(self.parent, "mailbox_full", self, waiting=self.mailbox.length)
 
     def enqueue_system(self, message: object) -> None:
         """Put a message of the runtime into the user lane; dropped when the slot takes none any more."""

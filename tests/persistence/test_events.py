@@ -26,7 +26,7 @@ class Told(list):
         self.append(event)
 
     def names(self) -> list[str]:
-        return [event.name for event in self]
+        return [event.name for event in self if event.name not in {"cut", "snapshot"}]  # these are no news
 
 
 async def fail_writes(store: FileStore, disk: TroubledDisk, lease) -> None:

@@ -1,0 +1,380 @@
+"""A live feed of one session's changes, for clients that reconnect.
+
+A change is shown when its reply leaves, that is when its level is reached, and in the order of the records. What a
+reader missed comes from the store, what follows from memory: the reader is put on the list before the store is read,
+and passes over what it has had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from session_actor.persistence import Fenced, PersistenceError
+from session_actor.supervisors import Call, ServerCrashed, SupervisorError
+
+from . import telemetry
+from .errors import InvalidArgument, StoreError, translate
+from .events import AnyEvent, Ended, decode_event
+from .service_errors import Lagged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Self
+
+    from session_actor.persistence import Level, LoadedSession
+
+    from .cell import Cell
+
+LIMIT: Final = 1_000
+"""So many changes wait for a reader before it has fallen behind."""
+_AGAIN_S: Final = 0.2
+"""How soon to look again whether the disk has what it refused."""
+_TURN: Final = 256
+"""So many records are read between two turns of the loop."""
+
+
+class Change(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One change of a session: which record it is, and what it concerns. Nothing of what was said."""
+
+    seq: int
+    """The number of its record: what `Session.changes(after_seq=…)` takes."""
+    kind: str
+    """`pushed`, `popped`, `moved`, `branched`, `checkpointed`, …: the kind of its record."""
+    at_us: int
+    """When it was made, microseconds since the epoch, UTC."""
+    frame: int | None = None
+    """The frame concerned: that was pushed, gone to, named, pinned, or up to which a summary stands."""
+    branch: str | None = None
+    """The branch that was moved, or attached; None: the session's own head alone."""
+    name: str | None = None
+    """The branch or checkpoint that was made, renamed or deleted."""
+    new_name: str | None = None
+    """What that is called now."""
+    number: int | None = None
+    """The `generation` of a compaction, or the `seq` of a request that failed."""
+
+    def value(self) -> dict[str, Any]:
+        """As a dict for JSON, without what is None."""
+        return {name: given for name, given in msgspec.structs.asdict(self).items() if given is not None}
+
+
+class Settled(msgspec.Struct, Call[int], frozen=True, gc=False):
+    """Reply with the newest seq, when the replies of all changes up to it have left."""
+
+
+def change_of(event: AnyEvent, seq: int, at_us: int) -> Change:
+    """What is told of a record."""
+    kind = "pushed" if event.kind == "added" else event.kind
+    frame = branch = name = new_name = number = None
+    match kind:
+        case "pushed":
+            frame, branch = getattr(event, "id", None), getattr(event, "new_branch", None) or _branch(event)
+        case "popped" | "moved":
+            frame, branch = getattr(event, "to", None), _branch(event)
+        case "branched":
+            frame, name = getattr(event, "at", None), getattr(event, "name", None)
+        case "checkpointed" | "renamed" | "name_deleted" | "pinned":
+            frame, name = getattr(event, "frame", None), getattr(event, "name", None)
+            new_name = getattr(event, "new", None)
+        case "compacted" | "uncompacted":
+            frame, number = getattr(event, "covered_frame", None), getattr(event, "generation", None)
+        case "request_failed":
+            number = getattr(event, "request", None)
+        case _:
+            pass
+    return Change(seq, kind, at_us, frame, branch, name, new_name, number)
+
+
+def _branch(event: AnyEvent) -> str | None:
+    return getattr(event, "branch", None)
+
+
+class _Held:
+    """A change that is not shown yet."""
+
+    __slots__ = ("change", "last", "left", "level", "position")
+
+    def __init__(self, change: Change, level: Level, position: int, *, last: bool) -> None:
+        self.change = change
+        self.level: Level = level
+        self.position = position
+        self.last = last
+        self.left = False
+
+
+class Feed:
+    """The readers of one session's changes; it belongs to the cell, over all incarnations."""
+
+    __slots__ = ("_again", "_cell", "_held", "readers")
+
+    def __init__(self, cell: Cell) -> None:
+        """Nobody reads."""
+        self._cell = cell
+        self._held: deque[_Held] = deque()
+        self._again: asyncio.TimerHandle | None = None
+        self.readers: weakref.WeakSet[ChangeFeed] = weakref.WeakSet()
+
+    def add(self, change: Change, level: Level, position: int, after: Callable[[Callable[[], None]], None]) -> None:
+        """A change was made; `after` calls back when its reply has left."""
+        if not self.readers:
+            self._cell.feed = None
+            return
+        held = _Held(change, level, position, last=change.kind == Ended.kind)
+        self._held.append(held)
+        if level == "async":
+            self._left(held)
+        else:
+            after(partial(self._left, held))
+
+    def _left(self, held: _Held) -> None:
+        held.left = True
+        self._show()
+
+    def _show(self) -> None:
+        while self._held and self._held[0].left:
+            first = self._held[0]
+            if not self._reached(first):
+                self._look_again()
+                return
+            self._held.popleft()
+            for reader in tuple(self.readers):
+                reader.put(first.change)
+            if first.last:
+                self.end()
+
+    def _reached(self, held: _Held) -> bool:
+        from .observing import reached
+
+        return reached(self._cell, held.level, held.position)
+
+    def _look_again(self) -> None:
+        """The disk refused it: the change stays, and is shown when it is there after all."""
+        if self._again is None and self.readers:
+
+            def look() -> None:
+                self._again = None
+                self._show()
+
+            self._again = asyncio.get_running_loop().call_later(_AGAIN_S, look)
+
+    def leave(self, reader: ChangeFeed) -> None:
+        """It reads no more."""
+        self.readers.discard(reader)
+        if not self.readers:
+            self._stop()
+
+    def end(self, error: Exception | None = None) -> None:
+        """No change comes any more; `error`: what readers get then, None: their iteration just ends."""
+        for reader in tuple(self.readers):
+            reader.finish(error)
+        self._stop()
+
+    def _stop(self) -> None:
+        self._held.clear()
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+        if self._cell.feed is self:
+            self._cell.feed = None
+
+
+class ChangeFeed:
+    """The changes of a session, one after the other: an async iterator, made by `Session.changes`."""
+
+    __slots__ = (
+        "__weakref__", "_cell", "_closed", "_counted", "_ending", "_feed", "_last_seq", "_limit", "_queue", "_replay",
+        "_started", "_waiter",
+    )  # fmt: skip
+
+    def __init__(self, cell: Cell, after_seq: int | None, limit: int) -> None:
+        """Made by `Session.changes`."""
+        if after_seq is not None and (type(after_seq) is not int or after_seq < 0):
+            raise InvalidArgument("after_seq", "must be the number of a record, 0 for all, or None")
+        if type(limit) is not int or limit < 1:
+            raise InvalidArgument("limit", "must be a whole number of at least 1")
+        self._cell = cell
+        self._limit = limit
+        self._queue: deque[Change] = deque()
+        self._replay: deque[Change] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._ending: list[Exception | None] = []
+        self._closed = False
+        self._started = after_seq is None and cell.state is not None
+        self._last_seq = after_seq
+        state = cell.state
+        if after_seq is None and state is not None:
+            self._last_seq = state.seq
+            if state.ended is not None:
+                self._ending.append(None)
+        self._feed = cell.feed = cell.feed or Feed(cell)
+        self._feed.readers.add(self)
+        telemetry.reading(1)
+        self._counted = weakref.finalize(self, telemetry.reading, -1)
+        self._counted.atexit = False
+
+    # --- what the feed tells ---
+
+    def put(self, change: Change) -> None:
+        """A change is shown."""
+        if self._ending:
+            return
+        if len(self._queue) >= self._limit:
+            self._queue.clear()  # the store has it
+            self.finish(Lagged(self._cell.id, self._last_seq or 0, lost=False))
+            return
+        self._queue.append(change)
+        self._wake()
+
+    def finish(self, error: Exception | None) -> None:
+        """Nothing follows."""
+        if not self._ending:
+            self._ending.append(error)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    # --- reading ---
+
+    def __aiter__(self) -> Self:
+        """It is its own iterator."""
+        return self
+
+    async def __anext__(self) -> Change:
+        """The next change; see `Session.changes`."""
+        if self._closed:
+            raise StopAsyncIteration
+        if not self._started:
+            await self._start()
+        while True:
+            change = self._next()
+            if change is not None:
+                self._last_seq = change.seq
+                return change
+            if self._ending:
+                error = self._ending[0]
+                await self.aclose()
+                if isinstance(error, Lagged) and not error.lost:
+                    raise Lagged(self._cell.id, self._last_seq or 0, lost=False)
+                if error is not None:
+                    raise error
+                raise StopAsyncIteration
+            await self._wait()
+
+    def _next(self) -> Change | None:
+        if self._replay:
+            return self._replay.popleft()
+        while self._queue:
+            change = self._queue.popleft()
+            if change.seq > (self._last_seq or 0):
+                return change
+        return None
+
+    async def _wait(self) -> None:
+        if self._waiter is not None:
+            raise InvalidArgument("changes", "are read by another task already; call `session.changes` for each reader")
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    async def aclose(self) -> None:
+        """Read no more; again: no effect."""
+        self._closed = True
+        self._feed.leave(self)
+        self._counted()
+
+    async def __aenter__(self) -> Self:
+        """`async with session.changes() as changes:` closes it at the end."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close."""
+        await self.aclose()
+
+    # --- what was missed ---
+
+    async def _start(self) -> None:
+        """Load the session, and what was missed from the store; when it raises, the reader is off the list."""
+        try:
+            settled = await self._settle()
+        except (SupervisorError, PersistenceError, OSError) as error:
+            await self.aclose()
+            raise self._explained(error) from None
+        except Lagged:
+            await self.aclose()
+            raise
+        if self._last_seq is None:
+            self._last_seq = self._queue[0].seq - 1 if self._queue else settled
+        self._started = True
+
+    async def _settle(self) -> int:
+        """Up to which record all replies have left; what was missed up to there is in `_replay`."""
+        cell, wanted = self._cell, self._last_seq
+        while True:
+            try:
+                state = await cell.ready(None)
+                settled: int = await cell.server_ref().call(Settled(), timeout_s=None)
+                if wanted is not None:
+                    self._replay = await self._missed(wanted, settled)
+            except ServerCrashed:
+                continue  # it comes back
+            except Fenced:
+                await asyncio.sleep(0)
+            else:
+                if state.ended is not None and state.seq <= settled:
+                    self.finish(None)
+                return settled
+
+    def _explained(self, error: Exception) -> Exception:
+        if isinstance(error, SupervisorError):
+            return self._cell.explain(error)
+        if isinstance(error, PersistenceError):
+            return translate(error)
+        return StoreError.of(f"the changes of session {self._cell.id!r} cannot be read", error, "try again")
+
+    async def _missed(self, after_seq: int, up_to: int) -> deque[Change]:
+        """The changes behind `after_seq`, by the records. Raises `Lagged` when not all of them are there."""
+        cell = self._cell
+        if after_seq > up_to:
+            raise Lagged(cell.id, up_to, lost=True)
+        if after_seq == up_to:
+            return deque()
+        loaded = await self._load(snapshots=True)
+        if loaded.snapshot is not None and loaded.snapshot.seq > after_seq:
+            loaded = await self._load(snapshots=False)
+        first = loaded.records[0].seq if loaded.records else up_to + 1
+        if first > after_seq + 1:
+            raise Lagged(cell.id, first - 1, lost=True)
+        missed = deque[Change]()
+        for place, record in enumerate(loaded.records):
+            if after_seq < record.seq <= up_to:
+                missed.append(change_of(decode_event(record.kind, record.data), record.seq, record.at_us))
+            if not place % _TURN:
+                await asyncio.sleep(0)
+        return missed
+
+    async def _load(self, *, snapshots: bool) -> LoadedSession:
+        store = self._cell.store
+        load = getattr(store, "load_as_it_is", store.load)
+        loaded: LoadedSession = await load(self._cell.held_lease(), snapshots=snapshots)
+        return loaded
+
+    def __repr__(self) -> str:
+        """Where it is."""
+        return f"ChangeFeed({self._cell.id!r}, last_seq={self._last_seq})"
+
+
+def end_feeds(cells: Iterable[Cell]) -> None:
+    """The service of these sessions is closed: whoever reads their changes has had all."""
+    for cell in cells:
+        if cell.feed is not None:
+            cell.feed.end()
