@@ -45,16 +45,22 @@ class Ledger:
         What keeps it from being read is no reason not to start: it is raised by whatever needs the book.
         """
         try:
-            self._lease = await self._store.acquire(HOOKS, create=create)
-            await self._load(self._lease)
-        except (SessionUnknown, SessionTombstoned):
-            return
+            self._lease = await self._acquired(create=create)
+            if self._lease is not None:
+                await self._load(self._lease)
         except PersistenceError as error:
             self._trouble = translate(error)
         except OSError as error:
             self._trouble = StoreError.of("the hooks that are pending cannot be read", error, "open the service again")
         except SessionActorError as error:  # records of a newer version
             self._trouble = error
+
+    async def _acquired(self, *, create: bool) -> Lease | None:
+        """First as one that is there: where it may have been lost to damage, that says so."""
+        try:
+            return await self._store.acquire(HOOKS, create=False)
+        except (SessionUnknown, SessionTombstoned):
+            return await self._store.acquire(HOOKS, create=True) if create else None
 
     async def begin(self) -> None:
         """Begin a book, if there is none yet."""
@@ -102,6 +108,13 @@ class Ledger:
         self.book.apply(record, at_us)
         self._store.reach(self.level)
         return position
+
+    def admit(self) -> None:
+        """Raises StoreDegraded, BacklogFull and their kin when the store takes no records at present."""
+        try:
+            self._store.admit(self.level)
+        except PersistenceError as error:
+            raise translate(error) from None
 
     async def kept(self, position: int) -> None:
         """Wait until that record cannot be lost with the process. Raises NotDurable and its kin."""

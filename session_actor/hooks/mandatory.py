@@ -261,6 +261,7 @@ class Mandatory:
         state = await self.load(entry)
         if state is None or self.ledger.book.find(job.key) is None or due.dead:
             return None
+        self.ledger.admit()
         position = self.ledger.append(HookBegun(job.key))
         try:
             await self.ledger.kept(position)
