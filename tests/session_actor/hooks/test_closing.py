@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +69,23 @@ async def test_a_service_that_is_opened_and_closed_again_and_again_runs_a_hook_o
     async with opened(store, calls.must("bill")) as service:
         await idle(service)
     assert sorted(ctx.session_id for ctx in calls.contexts) == [f"user-{number}" for number in range(5)]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+async def test_a_process_that_is_told_to_stop_passivates_and_leaves_the_rest_pending(calls, tmp_path, stop):
+    command = [sys.executable, str(Path(__file__).with_name("child_stopped.py")), str(tmp_path / "store")]
+    child = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert await child.stdout.readline() == b"ended over\n"
+    begun_s = time.monotonic()
+    child.send_signal(stop)
+    told = await child.stdout.read()
+    assert await child.wait() == 0
+    assert time.monotonic() - begun_s < 8
+    assert told == b"passivated open\n" + (b"interrupted\n" if stop == signal.SIGINT else b"")
+    async with opened(tmp_path / "store", calls.must("bill")) as service:
+        assert await (await service.session("open")).ended() is None
+        await idle(service)
+    assert [(ctx.session_id, ctx.attempt) for ctx in calls.contexts] == [("over", 1)]
 
 
 async def test_sessions_that_nobody_used_for_long_are_ended(calls, store):
