@@ -23,10 +23,10 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s]{2,}+")
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
 _HOST: Final = re.compile(
     r"(?://)?(?:\w[\w-]{0,62}\.){1,8}([A-Za-z]{2,24})(?::[0-9]{1,5})?([/?#][^\s]*+)?"
-    r"|(?://)?[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]{1,5})?[/?#][^\s]*+"
+    r"|(?:(?://)?[0-9]{1,3}(?:\.[0-9]{1,3}){3}|localhost)(?::[0-9]{1,5})?[/?#][^\s]*+"
 )
 """A host without a scheme, also one that a path follows."""
-_TOP: Final = frozenset(("com", "org", "net", "edu", "gov", "mil", "biz", "xyz", "onion"))
+_TOP: Final = frozenset(("com", "org", "net", "edu", "gov", "mil", "biz", "xyz", "onion", "io", "ai"))
 """What a host ends with, and nothing else that a summary names …"""
 _TOP_BEFORE_PATH: Final = frozenset(
     (
@@ -190,7 +190,7 @@ def kind_of(word: str) -> str:
         return "url" if _URL.fullmatch(word) else ""
     if "@" in word and (mail := _MAIL.fullmatch(word)) is not None:
         return "url" if mail[1] else "email"
-    if "." in word and _is_host(word):
+    if ("." in word or word.startswith("localhost")) and _is_host(word):
         return "url"
     if "/" in word or "\\" in word:
         return "path" if _is_path(word) else ""
@@ -202,7 +202,7 @@ def _is_host(word: str) -> bool:
     host = _HOST.fullmatch(word)
     if host is None:
         return False
-    if host[1] is None or word.startswith(("www.", "WWW.")):
+    if host[1] is None or word.startswith(("www.", "WWW.", "//")):
         return True
     top = host[1].lower()
     return (top in _TOP and host[1] not in {"NET", "Net"}) or (host[2] is not None and top in _TOP_BEFORE_PATH)

@@ -30,6 +30,9 @@ _POINTER: Final = re.compile(
 )
 _MARKER: Final = re.compile(r"(?m)^[ \t]*(?:[0-9]{1,3}[.)](?=[ \t])|[\u2460-\u249b]|[^\D0-9]{1,3}[.)\u3001\uff0e])")
 
+_STOP: Final = re.compile(r"(?<=\w)[\u3002\uff61](?=[A-Za-z])")
+"""What stands for a dot in the name of a host."""
+
 
 class _Plain:
     """Those of the source's texts that have letters or digits of other widths and styles, in plain ones."""
@@ -68,7 +71,7 @@ class Names:
     def unknown(self, own: str) -> Iterator[Reason]:
         """The names of a text that the source does not have, by kind."""
         count: Counter[str] = Counter()
-        plain = unstyled(own)
+        plain = _STOP.sub(".", unstyled(own))
         for name in (*found_in(plain).names, *schemes_in(plain)):
             if not self._has(name.text, name.kind):
                 count[_CODES.get(name.kind, _OTHER)] += 1

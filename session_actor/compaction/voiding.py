@@ -30,6 +30,11 @@ _NAMED: Final = (
     r"|the (?:above|below|foregoing|preceding|following))"
 )
 """All rules, these rules, the rules above: what is named as those of the summary."""
+_BARE: Final = (
+    r"(?:(?:^|(?<=[,;:.]) ?|\bthe )(?:rules|constraints|restrictions|prohibitions|decisions|assumptions)"
+    r"(?: (?:section|list|part|heading)s?)?)"
+)
+"""The rules, without a word more."""
 _OF_SOMETHING: Final = (
     rf"(?:the |a )?(?:user'?s )?{_LAWS}(?: (?:about|on|of|for|against|regarding|concerning|that|to|not to|never to)"
     r"(?: [^\s.;:!?]+){1,8}?)?"
@@ -38,7 +43,7 @@ _OF_SOMETHING: Final = (
 _BE: Final = (
     r"(?:[ ,]+(?:is|are|was|were|be|been|being|has|have|had|now|hereby|all|therefore|thus|hence|got|get|shall|should"
     r"|can|could|may|might|must|will|would|to|since|already|fully|completely|entirely|officially|from now on|then"
-    r"|today|considered|deemed|declared|treated as|as|currently|henceforth|both|also|just)){0,6}[ ,:]+"
+    r"|today|considered|deemed|declared|treated as|as|currently|henceforth|both|also|just|safely|freely)){0,6}[ ,:]+"
 )
 _NOT: Final = r"(?:no longer|no more|not|don't|doesn't|didn't|won't|do not|does not|did not|will not|never|cease to)"
 _ENDED: Final = (
@@ -54,6 +59,12 @@ _DROPPED: Final = (
     r"|forgotten|gone|relaxed|suspended|invalid(?:ated)?|optional|broken|violated|bypassed|overridden|skipped"
     r"|abandoned|discarded|over\b|off\b)"
 )
+_LIGHT: Final = (
+    rf"(?:{_ENDED}|suspended|removed|optional|skipped|bypassed|overridden|cancell?ed|gone|off|over|ignored|disregarded"
+    r"|outdated|obsolete|expired|relaxed|(?:merely |only |just |mere |a |an )*(?:suggestions?|recommendations?|advice"
+    r"|tests?|jokes?|examples?))\b"
+)
+"""What rules are that need not be kept."""
 _UNDO: Final = (
     r"(?:disregard(?:s|ed|ing)?|revok(?:es?|ed|ing)|rescind(?:s|ed|ing)?|waiv(?:es?|ed|ing)|overrul(?:es?|ed|ing)"
     r"|(?:do not|don't|need not|needn't|not|stop|no need to|no longer(?: (?:need|have) to)?|never) (?:follow(?:ing)?"
@@ -69,13 +80,27 @@ _LEAVE: Final = (
     rf"|abandon(?:s|ed|ing)?|(?:{_NOT}|stop) (?:apply(?:ing)?|enforc(?:e|ing))|remov(?:es?|ed|ing)"
     r"|delet(?:es?|ed|ing)|neglect(?:s|ed|ing)?|replac(?:es?|ed|ing)|supersed(?:es?|ed|ing))"
 )
+_BINDS: Final = r"(?:appl|hold|bind|count|matter|stand|(?:is|are) (?:enforced|in force|in effect|valid|binding))"
 _VOID: Final = re.compile(
-    rf"\b(?:{_NAMED}{_BE}{_DROPPED}|{_NAMED}[ ,]+{_ENDED}|{_OF_SOMETHING}{_BE}{_ENDED}|{_LEAVE} {_NAMED}"
-    rf"|{_UNDO} {_OF_SOMETHING}|(?:none|neither) of (?:{_NAMED}|these|those|them|it)[^.;!?]{{0,20}}? (?:appl|hold|bind"
-    r"|count|matter|stand)|(?:nothing|none) (?:of )?(?:above|below|here|listed)[^.;!?]{0,20}? (?:appl|hold|bind|count"
-    rf"|matter)|no (?:longer )?(?:any )?{_LAWS} (?:appl|hold|bind|exist|remain|count|any ?more)|(?:there (?:are|is)"
-    rf" )no (?:more|longer)(?: any)? {_LAWS})"
+    rf"{_BARE}{_BE}{_LIGHT}|^{_LAWS} ?: ?(?:none|nothing|n/a|void|off)\b|\b(?:"
+    rf"{_NAMED}{_BE}(?:{_LIGHT}|{_DROPPED})|{_NAMED}[ ,]+{_ENDED}|{_OF_SOMETHING}{_BE}{_ENDED}|{_LEAVE} {_NAMED}"
+    rf"|{_UNDO} {_OF_SOMETHING}|(?:treat|consider|regard|take|view|see) (?:{_NAMED}|the {_LAWS}) as {_LIGHT}"
+    r"|(?:ignor\w+|disregard\w*|skip\w*|forget|bypass\w*|overrid\w+|supersed\w+|replac\w+|lift\w*|relax\w*)"
+    r" (?:the )?(?:rules|constraints|restrictions|prohibitions)(?= ?(?:$|[.,;!?:]))"
+    rf"|as (?:if|though) (?:there were|you had|we had|there was) no {_LAWS}|system override"
+    r"|(?:obey|follow) only (?:this|these|the following)"
+    r"|allow(?:s|ed)? (?:everything|anything|all) (?:that|which) (?:was|is)"
+    rf"|(?:none|neither) of (?:{_NAMED}|these|those|them|it)[^.;!?]{{0,20}}? {_BINDS}"
+    rf"|(?:nothing|none) (?:of )?(?:above|below|here|listed)[^.;!?]{{0,20}}? {_BINDS}"
+    rf"|nothing (?:under|in|of|from) (?:the )?{_LAWS}[^.;!?]{{0,20}}? {_BINDS}"
+    rf"|no (?:longer )?(?:any )?{_LAWS} (?:{_BINDS}|exist|remain|any ?more)"
+    rf"|(?:there (?:are|is) )no (?:more|longer)(?: any)? {_LAWS})"
 )
+_SPEAKS: Final = re.compile(
+    rf"\b(?:{_LAWS}|above|below|following|foregoing|preceding|here|listed|everything|anything|all|what(?:ever)?"
+    r"|none|neither|nothing|so far|before|earlier|given|stated|mentioned|override|only)\b"
+)
+"""A sentence without any of these words says nothing of rules."""
 _HERE: Final = re.compile(
     r"(?:^|[,;:.—-] ?)(?:(?:but |and |now )?(?:they|these|those|it|this|that|all|both)"
     r"(?: of (?:them|these|those|it))?)?"
@@ -116,7 +141,7 @@ def _plain(sentence: str) -> str:
 
 def _voids(sentence: str) -> bool:
     plain = _plain(sentence)
-    return any(
+    return _SPEAKS.search(plain) is not None and any(
         not _DENIED.search(plain, 0, found.start()) and not _AFFIRMED.search(plain, 0, found.start())
         for found in _VOID.finditer(plain)
     )

@@ -69,9 +69,11 @@ _ROLES: Final = "human|user|assistant|developer|system"
 _AROUND: Final = r"[>|*+\-_#\[(\"'`~\u2022\u00b7\u2013\u20140-9.) \t]{0,24}?"
 """What may stand before a role: marks of quotes, lists, tables and headings, emphasis and brackets."""
 _ROLE: Final = re.compile(
-    rf"(?im)^[^\S\n]*+(?:{_AROUND}(?:{_ROLES})[\])*_\"'`]{{0,4}}[ \t]*+(?:\([^()\n]{{0,40}}\)[ \t]*+)?:(?!//)"
+    rf"(?im)^[^\S\n]*+(?:{_AROUND}(?:{_ROLES})[\])*_\"'`]{{0,4}}(?:[ \t]*+(?:\([^()\n]{{0,40}}\)[ \t]*+)?"
+    r"(?:says?|said|asks?|asked|writes|wrote|replie[sd]|answers?|answered)?[ \t]*+:(?!//)|>(?=[ \t]))"
     r"|(?:[>|*_#\[][>|*_#\[ ]{0,12})?(?:tool|model|ai|bot|llm)[\]*_]{0,3}[ \t]*+:[\]*_]{0,3}(?:[ \t]|$)"
-    rf"|#{{1,6}}[ \t]*+(?:{_ROLES})[ \t]*+$|#{{1,6}}[ \t]*+(?:instruction|response|input)s?[ \t]*+:"
+    rf"|#{{1,6}}[ \t]*+(?:{_ROLES})(?: prompt| messages?| instructions?)?[ \t]*+:?$"
+    r"|#{1,6}[ \t]*+(?:instruction|response|input)s?[ \t]*+:"
     rf"|</?(?:{_ROLES}|tool_result|transcript|instructions?|system[-_][a-z]{{1,20}})>|\[(?:{_ROLES})\])"
 )
 _CHAT: Final = re.compile(
