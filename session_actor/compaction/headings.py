@@ -49,6 +49,8 @@ _UNDERLINED: Final = re.compile(r"[^\s|>*+-].{0,59}(?<![.!?:;,\s|])[ \t]*")
 _BULLET: Final = re.compile(r"[ \t]*(?:[-*+•]|[0-9]{1,3}[.)])(?:[ \t]+|\Z)")
 _NOTHING: Final = frozenset({"none", "n/a", "nothing", "none so far", "none yet"})
 _AROUND: Final = " .!()[]*_-\u2013\u2014"
+_BLANK: Final = " \t*_-+\u2013\u2014"
+_FEW_WORDS: Final = 64
 _QUOTES: Final = "\"'`*_“”‘’«»"  # noqa: RUF001 - all that quotes
 
 
@@ -136,8 +138,9 @@ def strange_headings(lines: Sequence[str], is_code: Sequence[bool]) -> int:
 
 
 def is_nothing(body: str) -> bool:
-    """Whether a body says that there is nothing."""
-    return len(body) < 64 and folded(body).strip(_AROUND).casefold() in _NOTHING  # noqa: PLR2004 - a few words
+    """Whether a body says that there is nothing, and no more: dots may be a point of their own."""
+    said = [line for line in lines_of(body) if line.strip(_BLANK)] if len(body) < _FEW_WORDS else ()
+    return len(said) == 1 and folded(said[0]).strip(_AROUND).casefold() in _NOTHING
 
 
 def unquoted(text: str) -> str:

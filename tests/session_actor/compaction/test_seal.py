@@ -176,3 +176,11 @@ def test_equal_texts_are_told_by_nfc_and_folded_white_space_alone():
     assert key(" e\u0301\u00a0\n x") == key("\u00e9 x") == "\u00e9 x"
     assert key("A") != key("a")
     assert key("\ufb01") != key("fi")
+
+
+def test_points_that_say_nothing_beside_others_are_points():
+    facts = Facts(decisions=(Fact("- None", 1), Fact("...", 1)))
+    source = Source(Known(frozenset(), frozenset()), (), 6_000, 9_000, ())
+    text = compose(facts, cap_tokens=500)
+    assert seal(text, facts) == text
+    assert not [reason for reason in judge(text, facts, source, cap_tokens=500) if reason.code == "decision_missing"]
