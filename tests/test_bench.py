@@ -80,6 +80,12 @@ MEASURED = {
     },
     "kill": {*product(("recover", "lost"), LEVELS, (200,))},
     "requests": {*product((*BUILDS, *BUILT), DIALECTS, (20, 60))},
+    "hooks": {
+        *product(("push", "end, written"), ("none", "one of each phase", "three mandatory"), (1,)),
+        ("end and run, many at once", "three mandatory", 50),
+        ("open", "no hooks", 200),
+        ("run what is pending, once open", "10 pending", 200),
+    },
     "replay": {*product(REPLAYED, ("one session",), (300,)), ("list", "many sessions", 200)},
 }
 """What this library's own lines must be, in the small size: (op, variant, depth)."""
@@ -119,7 +125,8 @@ def run_bench(name: str, directory: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize(
-    "name", ["operations", "overhead", "recovery", "actors", "journal", "disk", "requests", "replay", "handover"]
+    "name",
+    ["operations", "overhead", "recovery", "actors", "journal", "disk", "requests", "replay", "handover", "hooks"],
 )
 def test_a_bench_prints_lines_with_exactly_the_agreed_keys(name, tmp_path):
     lines = run_bench(name, tmp_path)
