@@ -334,7 +334,7 @@ class ChangeFeed:
                     self.finish(None)
                 return settled
 
-    def _explained(self, error: Exception) -> Exception:
+    def _explained(self, error: SupervisorError | PersistenceError | OSError) -> Exception:
         if isinstance(error, SupervisorError):
             return self._cell.explain(error)
         if isinstance(error, PersistenceError):

@@ -12,7 +12,7 @@ from session_actor.supervisors import NO_REPLY, CrashSummary, Refusal
 
 from . import telemetry
 from .commands import CommitCompaction
-from .events import Ended, Pushed
+from .events import Ended, Pushed, RequestRefused
 from .feed import change_of
 from .frames import Frame
 from .requests.request import Request
@@ -76,7 +76,8 @@ def worker_event(event: Event) -> None:
     """Tell of what keeps a service running: of its store's workers, its sweeper, its hooks and compactions."""
     if event.kind in _OF_WORKERS and telemetry.attached:
         measured, metadata = _told_of(event)
-        name: object = cast("tuple[object, ...]", event.id)[0] if isinstance(event.id, tuple) else event.id
+        child: object = event.id
+        name = cast("tuple[object, ...]", child)[0] if isinstance(child, tuple) else child
         telemetry.emit((*WORKER, event.kind), measured, {"worker": str(name), **metadata})
 
 
@@ -184,6 +185,8 @@ def _describe(span: telemetry.Span, event: AnyEvent, command: Command, cell: Cel
             told["request"] = event.answers
             if turn.usage is not None:
                 span.measured |= {name: getattr(turn.usage, name) for name in _COUNTS}
+    elif isinstance(event, RequestRefused):
+        told["request"] = event.request
     elif isinstance(command, CommitCompaction):
         told["generation"] = getattr(event, "generation", None)
     elif state is not None and event.kind == "requested":
