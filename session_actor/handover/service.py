@@ -58,7 +58,7 @@ class Handover:
     def _lifetime(self) -> Lifetime:
         former = self._former()
         if former is None or former.closed:
-            raise HandoverFailed("the service", "it is closed, or was taken over already")
+            raise _gone()
         return former
 
     async def taken(self, options: SessionOptions, code_change: CodeChange | None) -> Lifetime:
@@ -95,13 +95,16 @@ class HandsOver:
         answered, all is synced, snapshots are saved, and the lock is let go. The service is closed when this returns.
         Cancelling while the disk is got ready changes nothing; afterwards it gives up the wait, and it goes on.
 
-        Raises ServiceClosed, ServiceDown, WrongLoop, InvalidArgument; with `"process"` also what `close` raises.
+        Raises HandoverFailed when another generation has taken over; ServiceClosed, ServiceDown, WrongLoop,
+        InvalidArgument; with `"process"` also what `close` raises.
         """
         lifetime = self._lifetime
         if to not in _TO:
             raise InvalidArgument("to", f"must be one of {', '.join(_TO)}")
         if lifetime is None:
             raise ServiceClosed
+        if self._given:
+            raise _gone()
         closed = lifetime.population.why_closed()
         if closed is not None:
             raise closed
@@ -143,6 +146,10 @@ class HandsOver:
         return service
 
 
+def _gone() -> HandoverFailed:
+    return HandoverFailed("the service", "it is closed, or was taken over already")
+
+
 def _offered(handover: object) -> Handover | ForeignHandover:
     if isinstance(handover, Handover):
         return handover
@@ -158,4 +165,6 @@ async def _to_process(lifetime: Lifetime) -> None:
         refusing_s = perf_counter()
         lifetime.why_closed = HandedOver
         await lifetime.close(leave_log=True)
+        if lifetime.heir is not None:
+            raise _gone()
         measured["closed_ms"] = ms_since(refusing_s)

@@ -19,6 +19,7 @@ from session_actor import (
     SessionService,
     telemetry,
 )
+from session_actor.outputs import OutputGate
 
 from ..conftest import Poison, reopened
 from .handing import Talker, children_of, generations, inputs
@@ -206,21 +207,45 @@ async def test_a_session_that_crashed_restarts_with_the_new_code(store):
         assert children_of(lives.service) == ["a"]
 
 
-async def test_replies_that_wait_for_the_disk_leave_before_those_of_the_new_generation(folder):
-    order: list[int] = []
-    async with generations(folder) as lives:
-        session = await lives.service.session("a", create=True)
-        await session.flush("synced")
-        for turn in range(5):
-            first = asyncio.create_task(session.push("x", durability="synced"))
-            first.add_done_callback(lambda push: order.append(push.result().id))
-            await asyncio.sleep(0)
-            await lives.next()
-            second = asyncio.create_task(session.push("y", durability="written"))
-            second.add_done_callback(lambda push: order.append(push.result().id))
-            await asyncio.gather(first, second)
+def test_replies_that_wait_for_the_disk_leave_before_those_of_the_new_generation():
+    disk, replies = SlowDisk(), []
+    old = OutputGate(disk, lambda: Answers(replies))
+    old.release_at("synced", 1, "first")
+    new = OutputGate(disk, lambda: Answers(replies))
+    new.go_on_after(old)
+    new.release_at("written", 2, "second")
 
-            assert order[2 * turn :] == [2 * turn + 1, 2 * turn + 2]
+    disk.reached("written")
+    assert replies == []
+    assert new.holding
+    disk.reached("synced")
+    assert replies == ["first", "second"]
+    assert new.release_at("async", 0, "third") == "third"
+
+
+class Answers:
+    def __init__(self, replies: list[str]) -> None:
+        self.reply = replies.append
+
+
+class SlowDisk:
+    """A store that says when it likes that a level is reached."""
+
+    written_position = synced_position = 0
+
+    def __init__(self) -> None:
+        self.waiting: list = []
+
+    def reach(self, level) -> None:
+        """Nothing comes sooner by being asked for."""
+
+    def when(self, level, position, tell) -> None:
+        self.waiting.append((level, tell))
+
+    def reached(self, level) -> None:
+        for waiting, tell in self.waiting:
+            if waiting == level:
+                tell(None)
 
 
 async def test_the_old_service_is_no_longer_its_own_to_close(folder):
@@ -255,6 +280,9 @@ async def test_a_handover_is_taken_once_and_only_from_a_running_service(store):
         await lives.next()
         with pytest.raises(HandoverFailed, match="taken over already"):
             await SessionService.take(handover).start()
+        for to in ("generation", "process"):
+            with pytest.raises(HandoverFailed, match="taken over already"):
+                await lives.former[0].handover(to)
         with pytest.raises(InvalidArgument, match="durability"):
             SessionService.take(await lives.service.handover(), durability="never")
 
