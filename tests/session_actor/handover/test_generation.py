@@ -21,6 +21,8 @@ from session_actor import (
 )
 from session_actor.outputs import OutputGate
 
+from ..compaction.compacted import MODELS
+from ..compaction.summarising import Scripted, good_summary, to_yellow
 from ..conftest import Poison, reopened
 from .handing import Talker, children_of, generations, inputs
 
@@ -315,6 +317,25 @@ async def test_the_options_are_those_of_the_new_generation(store):
         assert session._cell.ref.slot.server._level == "written"
         await lives.next()
         assert session._cell.automatic is None
+
+
+async def test_a_summary_that_is_being_written_is_finished_by_the_code_that_began_it():
+    release = asyncio.Event()
+
+    async def summarize(prompt, *, max_tokens, session_id):
+        await release.wait()
+        return good_summary()
+
+    async with generations(MemoryStore(), models=MODELS, summarizer=summarize) as lives:
+        session = await lives.service.session("user-42", create=True)
+        await to_yellow(session)
+        begun = session._cell.automatic
+        await lives.next(models=MODELS, summarizer=Scripted(""))
+        assert session._cell.automatic is not begun
+        running = begun._rounds[session._cell].done
+        release.set()
+        await running
+        assert (await session.build_request("anthropic")).generation == 1
 
 
 async def test_each_handover_and_each_session_in_it_is_told(folder):
