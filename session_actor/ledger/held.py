@@ -27,25 +27,32 @@ _HEAD: Final = 1 << 18
 _IMAGES: Final = frozenset({"image", "image_url", "input_image"})
 
 
-class _Source(msgspec.Struct, gc=False):
+class _Source(msgspec.Struct, gc=False, rename={"camel": "mimeType"}):
     """What holds or names a file in a provider's own block, as far as it tells what it is."""
 
     data: str | None = None
     mime_type: str = ""
+    camel: str = ""
+
+    @property
+    def kind(self) -> str:
+        return self.mime_type or self.camel
 
 
-class _Peek(msgspec.Struct, gc=False, rename={"camel": "inlineData"}):
+class _Peek(msgspec.Struct, gc=False, rename={"inline_camel": "inlineData", "file_camel": "fileData"}):
     """A provider's own block, as far as it tells whether it is an image."""
 
     type: str = ""
     source: _Source | None = None
     inline_data: _Source | None = None
-    camel: _Source | None = None
+    inline_camel: _Source | None = None
+    file_data: _Source | None = None
+    file_camel: _Source | None = None
 
     @property
     def is_image(self) -> bool:
-        blob = self.inline_data or self.camel
-        return self.type in _IMAGES or (blob is not None and blob.mime_type.startswith("image/"))
+        blob = self.inline_data or self.inline_camel or self.file_data or self.file_camel
+        return self.type in _IMAGES or (blob is not None and blob.kind.startswith("image/"))
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from .rendered import Rendered
     from .request_options import Ask
 
-_ROUNDS: Final = 16
-"""How often a plan is made anew because what it left was longer than it seemed; two are rarely needed."""
+_ROUNDS: Final = 40
+"""How often a plan is made anew because what it left was longer than it seemed. Two are rarely needed; but a cap of
+results may have to go down in twenty, and none may be left for the next request at the same head."""
 
 _SHORTEST_RESULT: Final = 64
 """No cap of results is lower [tokens]."""

@@ -239,3 +239,13 @@ def test_what_a_model_wrote_is_no_image_and_a_list_in_itself_is_counted_once():
     content: list[Any] = [{"type": "text", "text": "x"}]
     content.append(content)
     assert not [one for one in validate_request("anthropic", {"messages": content}) if "images" in one]
+
+
+@pytest.mark.parametrize("name", ["file_data", "fileData"])
+def test_a_file_that_gemini_fetches_counts_when_it_is_an_image(name, few):
+    mime = "mime_type" if name == "file_data" else "mimeType"
+    live = Asked(model="sees")
+    block = Native("gemini", None, {name: {mime: "image/png", "file_uri": "gs://a/b"}})
+    live.do(AddUser([block] * 51))
+    request = live.do(BuildRequest("gemini"))
+    assert sum("text" in part for part in request["contents"][0]["parts"]) == 1

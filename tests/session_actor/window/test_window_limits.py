@@ -20,6 +20,8 @@ from session_actor.commands import (
     Push,
 )
 from session_actor.frames import Turn
+from session_actor.window import fitting
+from session_actor.window.request_options import RESULT_CAP
 
 from .asked import SMALL, Asked, messages_of, same, shown
 
@@ -236,3 +238,10 @@ def test_going_back_to_a_remembered_place_shows_what_is_shown_from_there(live, d
         request = live.ask(dialect)
         live.state.window = None
         assert same(live.ask(dialect), request)
+
+
+def test_a_cap_of_results_comes_down_to_its_least_within_one_request():
+    cap, rounds = RESULT_CAP, 0
+    while cap > fitting._SHORTEST_RESULT:
+        cap, rounds = max(fitting._SHORTEST_RESULT, cap * 3 // 4), rounds + 1
+    assert rounds < fitting._ROUNDS - 10, "with some for the trims: none is left for the next request at the same head"
