@@ -1,18 +1,13 @@
-"""`python -m session_actor repair DIR`: tell what would mend a store; with `--write`, do it."""
+"""`session-actor repair DIR`: tell what would mend a store; with `--write`, do it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from session_actor.persistence.advice import repair_command
-from session_actor.persistence.errors import PersistenceError
-from session_actor.persistence.mending import SALVAGES
-from session_actor.persistence.repair import repair
-
 from .codes import CLEAN, FOUND, counted, excuse, say
+from .harmless import given_id, one_line
+from .plain import parser_of
 
 if TYPE_CHECKING:
     import argparse
@@ -21,31 +16,39 @@ if TYPE_CHECKING:
     from session_actor.persistence.mending import Salvage
     from session_actor.persistence.repairs import Repairs, Step
 
-    from .codes import Commands
+SALVAGES = ("prefix", "readable")
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the others."""
-    parser = commands.add_parser(
-        "repair",
-        help="mend a damaged store (only tells what it would do, unless --write)",
-        description="Tells what would mend a store, and does it with --write. Without --salvage it does only what "
+def parser(prog: str) -> argparse.ArgumentParser:
+    """What reads the arguments."""
+    made = parser_of(
+        prog,
+        "Tells what would mend a store, and does it with --write. Without --salvage it does only what "
         "loses nothing. What is taken out of use is kept under aside/. It may be killed and run again at any time. "
-        "The store must not be in use. Exit code 0: nothing (more) to do; 1: something is left; 2: it could not run.",
+        "The store must not be in use. Exit code 0: nothing (more) to do; 1: something is left; 2: it could not run; "
+        "4: of a newer version; 5: in use.",
+        "session-actor repair conversations/            # tells what it would do",
+        "session-actor repair conversations/ --write",
+        "session-actor repair conversations/ --salvage readable --session user-42 --write",
     )
-    parser.add_argument("directory", metavar="DIR", help="the store's directory")
-    parser.add_argument("--write", action="store_true", help="do it, do not only tell")
-    parser.add_argument(
+    made.add_argument("directory", metavar="DIR", help="the store's directory")
+    made.add_argument("--write", action="store_true", help="do it, do not only tell")
+    made.add_argument(
         "--salvage",
         choices=SALVAGES,
         help="what to keep of a damaged session: prefix: its records up to the first one that is lost; readable: all "
         "that can be read, with marked gaps",
     )
-    parser.add_argument(
-        "--session", action="append", metavar="ID", help="salvage this session alone; may be given several times"
+    made.add_argument(
+        "--session",
+        action="append",
+        metavar="ID",
+        type=given_id,
+        help="salvage this session alone; may be given several times",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    parser.set_defaults(run=_run)
+    made.add_argument("--json", action="store_true", help="one JSON object a line")
+    made.set_defaults(run=_run)
+    return made
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -62,18 +65,38 @@ def run_repair(
     directory: str | Path, *, write: bool, salvage: Salvage | None, sessions: list[str] | None, as_json: bool
 ) -> int:
     """Repair a store and print each step at once; returns the exit code."""
-
-    def tell(item: Step | Finding) -> None:
-        say(msgspec.json.encode(item).decode() if as_json else str(item))
+    from session_actor.persistence.advice import repair_command
+    from session_actor.persistence.errors import PersistenceError
+    from session_actor.persistence.repair import repair
 
     try:
-        repairs = repair(directory, write=write, salvage=salvage, sessions=sessions, tell=tell)
+        repairs = repair(
+            directory, write=write, salvage=salvage, sessions=sessions, tell=_tell_json if as_json else _tell
+        )
+    except BrokenPipeError:
+        raise
     except (PersistenceError, OSError) as error:
         return excuse(error)
     if not as_json:
         line = repair_command(str(Path(directory).absolute()), salvage=salvage, sessions=sessions or ())
         say(_summary(repairs, None if write else line))
     return FOUND if repairs.left or (repairs.steps and not write) else CLEAN
+
+
+def _tell(item: Step | Finding) -> None:
+    say(one_line(str(item)))
+
+
+def _tell_json(item: Step | Finding) -> None:
+    import msgspec
+
+    from session_actor.persistence.repairs import Step
+
+    from .lines import RepairFinding, RepairStep
+    from .output import tell
+
+    kind = RepairStep if isinstance(item, Step) else RepairFinding
+    tell(kind(**msgspec.structs.asdict(item)))
 
 
 def _summary(repairs: Repairs, line: str | None) -> str:

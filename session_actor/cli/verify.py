@@ -1,15 +1,12 @@
-"""`python -m session_actor verify DIR`: read a whole store and tell what is not as it should be. It changes nothing."""
+"""`session-actor verify DIR`: read a whole store and tell what is not as it should be. It changes nothing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
-
-from session_actor.persistence.errors import PersistenceError
-from session_actor.persistence.verify import check
+from typing import TYPE_CHECKING, cast
 
 from .codes import CLEAN, FOUND, counted, excuse, say
+from .harmless import one_line
+from .plain import parser_of
 
 if TYPE_CHECKING:
     import argparse
@@ -17,21 +14,22 @@ if TYPE_CHECKING:
 
     from session_actor.persistence.findings import Finding, Findings
 
-    from .codes import Commands
 
-
-def add_parser(commands: Commands) -> None:
-    """Add the command to the others."""
-    parser = commands.add_parser(
-        "verify",
-        help="read a whole store and tell what is damaged",
-        description="Reads everything in a store once and tells what is not as it should be, with the file, the place "
+def parser(prog: str) -> argparse.ArgumentParser:
+    """What reads the arguments."""
+    made = parser_of(
+        prog,
+        "Reads everything in a store once and tells what is not as it should be, with the file, the place "
         "in it, the session and what to do next. Changes nothing. The store must not be in use. "
-        "Exit code 0: no damage (there may be notes); 1: damage; 2: it could not be read.",
+        "Exit code 0: no damage (there may be notes); 1: damage; 2: it could not be read; 3: damaged so that it cannot "
+        "be read; 4: of a newer version; 5: in use.",
+        "session-actor verify conversations/",
+        "session-actor verify conversations/ --json | jq 'select(.severity == \"damage\")'",
     )
-    parser.add_argument("directory", metavar="DIR", help="the store's directory")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line: the findings, then a summary")
-    parser.set_defaults(run=_run)
+    made.add_argument("directory", metavar="DIR", help="the store's directory")
+    made.add_argument("--json", action="store_true", help="one JSON object a line: the findings, then a summary")
+    made.set_defaults(run=_run)
+    return made
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -40,16 +38,37 @@ def _run(options: argparse.Namespace) -> int:
 
 def run_verify(directory: str | Path, *, as_json: bool) -> int:
     """Check a store and print what is found, at once; returns the exit code."""
+    from session_actor.persistence.errors import PersistenceError
+    from session_actor.persistence.verify import check
 
-    def tell(finding: Finding) -> None:
-        say(msgspec.json.encode(finding).decode() if as_json else str(finding))
-
+    tell = _tell_json if as_json else _tell
     try:
         findings = check(directory, tell=tell)
+    except BrokenPipeError:
+        raise
     except (PersistenceError, OSError) as error:
         return excuse(error)
-    say(_summary_json(findings) if as_json else _summary(findings))
+    if as_json:
+        from .lines import VerifySummary
+        from .output import tell as tell_line
+
+        tell_line(VerifySummary(summary=_counts(findings)))
+    else:
+        say(_summary(findings))
     return FOUND if findings.damaged else CLEAN
+
+
+def _tell(finding: Finding) -> None:
+    say(one_line(str(finding)))
+
+
+def _tell_json(finding: Finding) -> None:
+    import msgspec
+
+    from .lines import VerifyFinding
+    from .output import tell
+
+    tell(VerifyFinding(**cast("dict[str, str]", msgspec.structs.asdict(finding))))  # type: ignore[arg-type]
 
 
 def _counts(findings: Findings) -> dict[str, int]:
@@ -60,10 +79,6 @@ def _counts(findings: Findings) -> dict[str, int]:
         "damage": findings.counts["damage"],
         "notes": findings.counts["note"],
     }
-
-
-def _summary_json(findings: Findings) -> str:
-    return msgspec.json.encode({"summary": _counts(findings)}).decode()
 
 
 def _summary(findings: Findings) -> str:

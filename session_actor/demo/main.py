@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from session_actor.cli.lines import DemoResult
+from session_actor.cli.output import tell
 from session_actor.errors import SessionActorError
 
 from .child import SESSION_ID
@@ -23,7 +26,9 @@ if TYPE_CHECKING:
 SAMPLE = Path(__file__).parents[1] / "data" / "sample_transcript.jsonl"
 
 
-def run_demo(transcript: Path, *, kills: int, seed: int, durability: str, keep: Path | None) -> int:
+def run_demo(
+    transcript: Path, *, kills: int, seed: int, durability: str, keep: Path | None, as_json: bool = False
+) -> int:
     """Run the demo and print what it found.
 
     Args:
@@ -32,6 +37,7 @@ def run_demo(transcript: Path, *, kills: int, seed: int, durability: str, keep: 
         seed: makes the same kills again.
         durability: the level at which every change is acknowledged.
         keep: the folder for the session, which must not exist or be empty; None: a temporary one, removed afterwards.
+        as_json: print one JSON object to stdout, and all else to stderr.
 
     Returns:
         The exit code: 0; 1 when anything acknowledged at `written` or `synced` was lost, when a field differs, or when
@@ -39,7 +45,12 @@ def run_demo(transcript: Path, *, kills: int, seed: int, durability: str, keep: 
     """
     directory = keep or Path(tempfile.mkdtemp(prefix="session-actor-demo-"))
     try:
-        return _run(Options(directory, transcript, durability, kills, seed), keep=keep is not None)
+        options = Options(directory, transcript, durability, kills, seed)
+        with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+            code, result = _run(options, keep=keep is not None)
+        if as_json:
+            tell(result)
+        return code
     except (ChildFailed, SessionActorError) as error:
         print(f"the session was not recovered: {error}", file=sys.stderr)
         return 1
@@ -51,7 +62,7 @@ def run_demo(transcript: Path, *, kills: int, seed: int, durability: str, keep: 
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _run(options: Options, *, keep: bool) -> int:
+def _run(options: Options, *, keep: bool) -> tuple[int, DemoResult]:
     if options.directory.exists() and any(options.directory.iterdir()):
         raise ValueError(f"{options.directory} is not empty: give a new folder to --keep")
     plan = asyncio.run(read_plan(options.transcript))
@@ -66,7 +77,16 @@ def _run(options: Options, *, keep: bool) -> int:
     if keep:
         print(f"kept: session {SESSION_ID!r} in {options.directory}")
     promised = options.durability != "async"
-    return 1 if verdict.differences or (promised and outcome.lost) else 0
+    failed = bool(verdict.differences or (promised and outcome.lost))
+    result = DemoResult(
+        passed=not failed,
+        seed=options.seed,
+        kills=outcome.kills,
+        lost=len(outcome.lost),
+        differing=len(verdict.differences),
+        frames=len(plan.frames),
+    )
+    return int(failed), result
 
 
 def _show(plan: Plan, outcome: Outcome, verdict: Verdict) -> None:

@@ -80,9 +80,9 @@ def test_what_cannot_run_answers_two(tmp_path, command, capsys):
 
 
 @pytest.mark.parametrize("command", [["verify"], ["repair"], ["repair", "--write"]])
-async def test_a_store_in_use_answers_two(folder, command, capsys):
+async def test_a_store_in_use_answers_five(folder, command, capsys):
     async with SessionService.open(folder):
-        assert main([command[0], str(folder), *command[1:]]) == 2
+        assert main([command[0], str(folder), *command[1:]]) == 5
     assert str(os.getpid()) in capsys.readouterr().err
 
 

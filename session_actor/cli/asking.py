@@ -1,0 +1,175 @@
+"""What the commands with click share: examples in the help, the directory, the id, the moment; and opening a store."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from .codes import CORRUPT, Stop, note
+from .harmless import given_id, shown_id
+from .output import busy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from session_actor.replay import Moment, Reader, Replay
+    from session_actor.replay.reading import Records
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+MOMENTS: Final = (
+    "a record's number, `first`, `last`, `frame:7`, `checkpoint:NAME`, or a time such as 2026-11-30T16:00 (UTC)"
+)
+_OFFERED: Final = 50
+"""So many ids are offered for completion."""
+
+
+class Command(click.Command):
+    """A command whose help ends with examples."""
+
+    def __init__(self, *arguments: Any, examples: tuple[str, ...] = (), **options: Any) -> None:
+        """`examples`: lines to type."""
+        options.setdefault("context_settings", {"help_option_names": ["-h", "--help"], "max_content_width": 110})
+        super().__init__(*arguments, **options)
+        self.examples = examples
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the epilog and the examples."""
+        super().format_epilog(ctx, formatter)
+        with formatter.section("Examples"):
+            for line in self.examples:
+                formatter.write(f"  {line}\n")
+
+
+def named(name: str, *examples: str) -> Callable[[Callable[..., Any]], Command]:
+    """Makes a command of a function, with examples for its help."""
+    return click.command(name, cls=Command, examples=examples)
+
+
+if TYPE_CHECKING:
+    _Text = click.ParamType[str]
+else:
+    _Text = click.ParamType  # no generic in the oldest version that will do
+
+
+class Id(_Text):
+    """The id of a session, as it is or as a JSON string."""
+
+    name = "id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """See `given_id`."""
+        try:
+            return given_id(value)
+        except ValueError:
+            self.fail("an id that begins and ends with a double quote is a JSON string, and this is none", param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002 - click's
+        """The ids that begin so."""
+        from click.shell_completion import CompletionItem
+
+        from session_actor.reserved import is_reserved
+
+        with contextlib.suppress(Exception), opened(ctx.params["directory"]) as reader:
+            found: list[Any] = []
+            for info in reader.sessions(incomplete):
+                if not is_reserved(info.id) and (name := shown_id(info.id)) == info.id:
+                    found.append(CompletionItem(name))
+                if len(found) == _OFFERED:
+                    break
+            return found
+        return []
+
+
+ID: Final = Id()
+directory: Final = click.argument("directory", metavar="DIR", type=click.Path(), is_eager=True)
+session: Final = click.argument("session", metavar="ID", type=ID)
+as_json: Final = click.option(
+    "--json", "as_json", is_flag=True, help="JSON lines; `session-actor schema` describes them."
+)
+
+
+def at_option(what: str = "the session as it was then") -> Callable[[Function], Function]:
+    """The option --at."""
+    return click.option("--at", "at", metavar="WHEN", help=f"{what}: {MOMENTS}. Default: last.")
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Generator[Reader]:
+    """A store, without its lock."""
+    from session_actor.replay.reading import read_store
+
+    with read_store(path) as reader:
+        yield reader
+
+
+@contextlib.contextmanager
+def replayed(path: str, session_id: str) -> Generator[Replay]:
+    """The past of a session in a store."""
+    from session_actor.replay import MomentUnknown, Replay
+
+    check_own(session_id)
+    with opened(path) as reader:
+        check_there(reader, session_id)
+        with busy(f"reading {shown_id(session_id)}"):
+            try:
+                replay = Replay.of(reader, session_id)
+            except MomentUnknown as error:
+                records = reader.records(session_id)
+                for _ in records:
+                    pass
+                raise Stop(str(error), CORRUPT) if records.damage else error  # noqa: B904 - the message has it all
+        with replay:
+            yield replay
+
+
+def check_there(reader: Reader, session_id: str) -> None:
+    """Refuse what is no session of the store, and say how to find those that are. Raises Stop, SessionDeleted."""
+    from session_actor.service_errors import SessionNotFound
+
+    try:
+        reader.session(session_id)
+    except SessionNotFound:
+        raise Stop(
+            f"there is no session {shown_id(session_id)} here; `session-actor list` shows those that are"
+        ) from None
+
+
+def check_own(session_id: str) -> None:
+    """Refuse ids that are the library's own. Raises Stop."""
+    from session_actor.reserved import is_reserved
+
+    if is_reserved(session_id):
+        raise Stop(f"{shown_id(session_id)} is no session: the library keeps its hooks there")
+
+
+def ended_by(damaged: Replay | Records) -> int:
+    """The exit code of what was read: whether it is damaged, which is told."""
+    if damaged.damage is None:
+        return 0
+    note(f"{damaged.damage}; what was before it was read")
+    return CORRUPT
+
+
+def moment_at(replay: Replay, text: str | None) -> Moment:
+    """The moment that somebody typed. Raises Stop, MomentUnknown, FrameUnknown, CheckpointUnknown."""
+    seqs = replay.seqs()
+    if text is None or text == "last":
+        return replay.at(seq=seqs[-1])
+    if text == "first":
+        return replay.at(seq=seqs[0])
+    kind, colon, rest = text.partition(":")
+    if colon and kind == "frame" and rest.isdecimal():
+        return replay.at(frame=int(rest))
+    if colon and kind == "checkpoint":
+        return replay.at(checkpoint=rest)
+    if text.isdecimal():
+        return replay.at(seq=int(text))
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise Stop(f"{text!r} is no moment: give {MOMENTS}") from None
+    return replay.at(time=time if time.tzinfo else time.replace(tzinfo=UTC))

@@ -1,0 +1,102 @@
+"""`session-actor diff DIR ID A B`: what is different between two moments of a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from .asking import MOMENTS, as_json, directory, ended_by, moment_at, named, replayed, session
+from .codes import FOUND, counted, say
+from .harmless import brief, shown_id
+from .lines import DiffChanges, DiffPart
+from .output import pressure, runs_of, shown_runs, styled, tell
+from .telling import budget_part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from session_actor.replay import Diff
+
+
+@named(
+    "diff",
+    "session-actor diff conversations/ user-42 100 last",
+    "session-actor diff conversations/ user-42 checkpoint:before frame:7 --exit-code",
+    "session-actor diff conversations/ user-42 2026-11-30T16:00 2026-11-30T17:00 --json",
+)
+@directory
+@session
+@click.argument("a", metavar="WHEN")
+@click.argument("b", metavar="WHEN", default="last")
+@click.option("--exit-code", "exit_code", is_flag=True, help="Exit code 1 when something is different.")
+@as_json
+def command(directory: str, session: str, a: str, b: str, *, exit_code: bool, as_json: bool) -> int:
+    """Tell what is different at the second moment: frames, head, branches, checkpoints, how full the window is.
+
+    The second moment may be left out: last. No text is shown.
+    """
+    with replayed(directory, session) as replay:
+        found = replay.diff(moment_at(replay, a), moment_at(replay, b))
+        if as_json:
+            _tell(session, found)
+        else:
+            _say(session, found)
+        return ended_by(replay) or (FOUND if exit_code and not found.is_empty else 0)
+
+
+command.epilog = f"WHEN: {MOMENTS}."
+
+
+def _tell(session: str, found: Diff) -> None:
+    before, after = found.budget
+    tell(
+        DiffChanges(
+            id=session,
+            before=found.before,
+            after=found.after,
+            head=found.head,
+            branch=found.branch,
+            added=tuple(runs_of(found.added)),
+            removed=tuple(runs_of(found.removed)),
+            new_frames=tuple(runs_of(found.new_frames)),
+            popped=tuple(runs_of(found.popped)),
+            branches={name: DiffPart(*pair) for name, pair in found.branches.items()},
+            checkpoints={name: DiffPart(*pair) for name, pair in found.checkpoints.items()},
+            budget=(budget_part(before), budget_part(after)),
+            same=found.is_empty,
+        )
+    )
+
+
+def _say(session: str, found: Diff) -> None:
+    say(styled(f"session {shown_id(session)} · from record {found.before:,} to {found.after:,}", "bold"))
+    if found.is_empty:
+        say("the same")
+    if found.head[0] != found.head[1]:
+        say(f"head: {_frame(found.head[0])} -> {_frame(found.head[1])}")
+    if found.branch[0] != found.branch[1]:
+        say(f"branch: {brief(found.branch[0] or 'none')} -> {brief(found.branch[1] or 'none')}")
+    _say_frames("+", "green", "on the stack", found.added)
+    _say_frames("-", "red", "not on the stack any more", found.removed)
+    _say_frames("*", "cyan", "new, on any branch", found.new_frames)
+    _say_frames("x", "yellow", "held by nothing any more", found.popped)
+    _say_names("branch", found.branches)
+    _say_names("checkpoint", found.checkpoints)
+    before, after = (pressure(each) for each in found.budget)
+    say(f"window: {before} -> {after}" if before != after else f"window: {before}")
+
+
+def _frame(frame: int | None) -> str:
+    return f"frame {frame}" if frame else "empty"
+
+
+def _say_frames(sign: str, colour: str, what: str, frames: tuple[int, ...]) -> None:
+    if frames:
+        say(styled(f"{sign} {counted(len(frames), 'frame')} {what}: {shown_runs(runs_of(frames))}", colour))
+
+
+def _say_names(what: str, names: Mapping[str, tuple[int | None, int | None]]) -> None:
+    for name, (before, after) in names.items():
+        told = f"made at {_frame(after)}" if before is None else f"{_frame(before)} -> {_frame(after)}"
+        say(f"{what} {brief(name)}: {'deleted' if after is None else told}")

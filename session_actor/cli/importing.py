@@ -1,0 +1,118 @@
+"""`session-actor import DIR FILE…`: transcripts of others, and our own export, into sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .asking import ID, as_json, directory, named
+from .codes import FOUND, Stop, counted, note, say
+from .harmless import one_line, shown_id
+from .lines import ImportFile, UnreadPart
+from .output import busy, tell
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from session_actor.transfer import ImportReport
+
+_FORMS = ("ndjson", "pi", "claude-code", "openai-chat", "anthropic")
+
+
+@named(
+    "import",
+    "session-actor import conversations/ transcript.jsonl",
+    "session-actor import conversations/ user-42.ndjson --session user-42-copy",
+    "session-actor import conversations/ *.jsonl --form claude-code --json",
+)
+@directory
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@click.option("--form", type=click.Choice(_FORMS), help="What the file is. Default: as it looks.")
+@click.option("--session", type=ID, metavar="ID", help="The session to import into. Default: as the file calls it.")
+@click.option("--create", is_flag=True, help="Make the store when the directory is none yet.")
+@as_json
+def command(
+    directory: str, files: tuple[str, ...], *, form: str | None, session: str | None, create: bool, as_json: bool
+) -> int:
+    """Take in transcripts: each file becomes a session, or several. This opens the store, so no server may have it.
+
+    The same file again adds only what is new in it. Exit code 1: lines of a file could not be read; the rest is in.
+    """
+    if session is not None and len(files) > 1:
+        raise click.UsageError("--session goes with one FILE", click.get_current_context())
+    if not create:
+        _check_store(directory)
+    unread = 0
+    with logs_on_stderr():
+        for path in files:
+            with busy(f"importing {path}"):
+                report = asyncio.run(_import(directory, path, form, session))
+            (_tell if as_json else _say)(path, report)
+            unread += len(report.unread)
+    return FOUND if unread else 0
+
+
+def _check_store(directory: str) -> None:
+    from session_actor.persistence.errors import NotAStore
+    from session_actor.persistence.foreign import check_store_there
+    from session_actor.persistence.layout import Layout
+
+    try:
+        check_store_there(Layout(directory))
+    except NotAStore as error:
+        raise Stop(f"{error}; --create makes one") from None
+
+
+async def _import(directory: str, path: str, form: str | None, session: str | None) -> ImportReport:
+    from session_actor import SessionService
+    from session_actor.transfer import import_transcript
+
+    async with SessionService.open(Path(directory), durability="async") as service:
+        report = await import_transcript(service, path, form, session)
+        for each in report.sessions:
+            await (await service.session(each)).flush("synced", timeout_s=None)
+    return report
+
+
+@contextlib.contextmanager
+def logs_on_stderr() -> Generator[None]:
+    """What the library logs goes to stderr, beside notes: stdout is for data."""
+    import structlog
+
+    before = structlog.get_config()
+    structlog.configure(
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+    )
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+def _tell(path: str, report: ImportReport) -> None:
+    tell(
+        ImportFile(
+            path=path,
+            form=report.form,
+            sessions=tuple(report.sessions),
+            added=report.added,
+            skipped=report.skipped,
+            passed=report.passed,
+            unread=tuple(UnreadPart(offset, why) for offset, why in report.unread),
+        )
+    )
+
+
+def _say(path: str, report: ImportReport) -> None:
+    where = ", ".join(map(shown_id, report.sessions)) or "no session"
+    told = f"{counted(report.added, 'frame')} added, {report.skipped:,} there already"
+    say(f"{one_line(path)} ({report.form}): {told}: {where}")
+    for offset, why in report.unread:
+        note(f"{path}, byte {offset}: {why}")

@@ -1,0 +1,178 @@
+"""`session-actor replay DIR ID`: go through a session's past, and ask why a turn was in a request or was not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from session_actor.events import Requested, decode_event
+
+from .asking import MOMENTS, as_json, directory, ended_by, moment_at, named, replayed, session
+from .codes import FOUND, Stop, counted, note, say
+from .harmless import one_line, shown_id
+from .lines import NotePart, ReplayRequest, ReplayWhy
+from .moments import moment_line, moment_text
+from .output import iso, styled, tell, when
+
+if TYPE_CHECKING:
+    from session_actor.replay import Rendered, Replay, Why
+
+
+@named(
+    "replay",
+    "session-actor replay conversations/ user-42                 # step through, with keys",
+    "session-actor replay conversations/ user-42 --to 120        # the session after record 120",
+    "session-actor replay conversations/ user-42 --requests      # which requests were given out",
+    "session-actor replay conversations/ user-42 --why 7 --request 120",
+    "session-actor replay conversations/ user-42 --why 7         # for the next request",
+    "session-actor replay conversations/ user-42 --request 120   # made again: is it the same?",
+)
+@directory
+@session
+@click.option("--to", "to", metavar="WHEN", help=f"Print the session as it was then: {MOMENTS}.")
+@click.option(
+    "--requests", is_flag=True, help="List the requests that were given out, by the numbers of their records."
+)
+@click.option("--request", type=int, metavar="SEQ", help="The request of this record: make it again, and compare.")
+@click.option(
+    "--why", type=int, metavar="FRAME", help="Why this frame is in the request (--request), or in the next one."
+)
+@click.option("--branch", "on", metavar="NAME", help="With --why: the next request on this branch.")
+@click.option("--dialect", metavar="NAME", help="With --why: the next request in this dialect.")
+@click.option("--model", metavar="NAME", help="With --why: the next request to this model.")
+@click.option("--content", is_flag=True, help="Show what was said, too; of a request its body.")
+@as_json
+def command(
+    directory: str,
+    session: str,
+    *,
+    to: str | None,
+    requests: bool,
+    request: int | None,
+    why: int | None,
+    on: str | None,
+    dialect: str | None,
+    model: str | None,
+    content: bool,
+    as_json: bool,
+) -> int:
+    """Go through the past of a session. It reads the journal and calls nothing.
+
+    On a terminal it steps through with keys (? lists them), without a terminal it prints the newest moment. A frame's
+    number is what `show` prints; `show --find TEXT` finds it. Exit code 1: a request that was made again is not the
+    same as the recorded one.
+    """
+    if why is None and (on or dialect or model):
+        raise click.UsageError("--branch, --dialect and --model go with --why", click.get_current_context())
+    with replayed(directory, session) as replay:
+        code = 0
+        if why is not None:
+            seq = None if to is None else moment_at(replay, to).seq
+            if request is not None and seq is not None:
+                raise click.UsageError("--request says when: give no --to beside it", click.get_current_context())
+            _say_why(replay.why(why, seq=seq, request=request, on=on, dialect=dialect, model=model), as_json=as_json)
+        elif request is not None:
+            code = _say_request(replay, replay.request(request), content=content, as_json=as_json)
+        elif requests:
+            _list_requests(replay, as_json=as_json)
+        elif to is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
+            from .stepping import step_through
+
+            step_through(replay, content=content)
+        else:
+            moment = moment_at(replay, to)
+            if as_json:
+                tell(moment_line(replay, moment, content=content))
+            else:
+                for line in moment_text(replay, moment, content=content):
+                    say(line)
+        return ended_by(replay) or code
+
+
+def _say_why(why: Why, *, as_json: bool) -> None:
+    if as_json:
+        notes = tuple(NotePart(each.what, each.frame) for each in why.notes)
+        tell(
+            ReplayWhy(
+                frame=why.frame,
+                shown=why.shown,
+                reason=why.reason,
+                what=why.what,
+                seq=why.seq,
+                request=why.request,
+                head=why.head,
+                by=why.by,
+                notes=notes,
+            )
+        )
+        return
+    what = f"the request of record {why.request}" if why.request else f"the next request after record {why.seq}"
+    say(f"{what}, up to frame {why.head}:" if why.head else f"{what}, of an empty stack:")
+    say(styled(one_line(why.what), "green" if why.shown else "yellow"))
+
+
+def _say_request(replay: Replay, made: Rendered, *, content: bool, as_json: bool) -> int:
+    body = None if made.request is None or not content else dict(made.request)
+    if as_json:
+        tell(_request_line(replay, made.seq, made, body))
+        return 0 if made.matches else FOUND
+    say(_request_text(replay, made.seq))
+    if made.matches:
+        say(styled(f"made again byte for byte: {made.hash}", "green"))
+    else:
+        again = f"made again with hash {made.hash}" if made.hash else "it cannot be made again"
+        say(styled(f"not the same: recorded {made.recorded_hash}, {again}: {one_line(made.why)}", "red"))
+    if body is not None:
+        say(json.dumps(body, indent=2, default=_shown_bytes))
+    return 0 if made.matches else FOUND
+
+
+def _shown_bytes(value: object) -> object:
+    return f"<{len(value)} bytes>" if isinstance(value, bytes) else repr(value)
+
+
+def _list_requests(replay: Replay, *, as_json: bool) -> None:
+    found = replay.requests()
+    for seq in found:
+        if as_json:
+            tell(_request_line(replay, seq))
+        else:
+            say(_request_text(replay, seq))
+    if not as_json:
+        note(f"{counted(len(found), 'request')} of {shown_id(replay.session)}")
+
+
+def _event(replay: Replay, seq: int) -> tuple[int, Requested]:
+    record = replay.record(seq)
+    event = decode_event(record.kind, record.data)
+    if not isinstance(event, Requested):
+        raise Stop(f"record {seq} is no request; --requests lists those that are")
+    return record.at_us, event
+
+
+def _request_line(replay: Replay, seq: int, made: Rendered | None = None, body: object = None) -> ReplayRequest:
+    at_us, event = _event(replay, seq)
+    quote = event.quote
+    return ReplayRequest(
+        seq=seq,
+        at=iso(at_us) or "",
+        dialect=quote.key.dialect,
+        model=quote.key.model,
+        head=quote.head,
+        tokens=quote.tokens,
+        recorded_hash=event.hash,
+        matches=None if made is None else made.matches,
+        hash=None if made is None else made.hash,
+        why=None if made is None else made.why,
+        body=None if body is None else json.loads(json.dumps(body, default=_shown_bytes)),
+    )
+
+
+def _request_text(replay: Replay, seq: int) -> str:
+    at_us, event = _event(replay, seq)
+    quote = event.quote
+    told = f"record {seq} · {when(at_us)} · {quote.key.dialect} · {quote.key.model} · up to frame {quote.head}"
+    return one_line(f"{told} · about {quote.tokens:,} tokens")

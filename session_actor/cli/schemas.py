@@ -1,0 +1,51 @@
+"""`session-actor schema [COMMAND]`: the JSON schemas of what the commands print with --json."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from .codes import CLEAN, say
+from .plain import parser_of
+
+if TYPE_CHECKING:
+    import argparse
+
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    """What reads the arguments."""
+    from .lines import COMMANDS
+
+    made = parser_of(
+        prog,
+        "Prints the JSON schema of one line of what a command prints with --json; without COMMAND, all of "
+        "them by command. The field `schema` of a line names command, kind and version: within a version fields are "
+        "only added.",
+        "session-actor schema list",
+        "session-actor schema > schemas.json",
+    )
+    made.add_argument("command", nargs="?", choices=sorted(COMMANDS), metavar="COMMAND", help="which command")
+    made.set_defaults(run=_run)
+    return made
+
+
+def _run(options: argparse.Namespace) -> int:
+    from .lines import COMMANDS
+
+    name = options.command
+    found = schema_of(name) if name else {each: schema_of(each) for each in COMMANDS}
+    say(json.dumps(found, indent=2, sort_keys=True))
+    return CLEAN
+
+
+def schema_of(command: str) -> dict[str, Any]:
+    """The JSON schema of one line of a command's output."""
+    import msgspec
+
+    from .lines import COMMANDS
+
+    kinds = COMMANDS[command]
+    refs, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    return {"$schema": _DRAFT, "title": f"session-actor {command} --json", "anyOf": list(refs), "$defs": parts}
