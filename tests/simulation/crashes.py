@@ -38,9 +38,9 @@ def lead(loop: SimLoop, rng: Random, steps: int, limit: int, ways: Ways) -> tupl
 
     def watch(_: str) -> None:
         life.note_acknowledged()
-        for _ in range(PER_CALL):
+        for _ in range(PER_CALL if len(lefts) < limit else 1):  # then only those that were left before count
             image = life.image.crash(rng)
-            content = tuple((path, bytes(inode.data)) for path, inode in image.files().items())
+            content = tuple((path, inode.content()) for path, inode in image.files().items())
             if content in lefts or len(lefts) < limit:
                 left = lefts.setdefault(content, Left(image, []))
                 left.moments.append(Bounds(life.model.synced, len(life.model.entries)))

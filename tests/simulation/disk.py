@@ -90,7 +90,7 @@ class SimDisk:
         return error
 
     def take_room(self, inode: Inode, size: int) -> None:
-        grown = size - len(inode.data)
+        grown = size - inode.size()
         if self.room_bytes is not None and grown > 0 and self.image.size_bytes() + grown > self.room_bytes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -187,20 +187,20 @@ class SimFile:
 
     def read(self, offset, length):
         self.disk.reach("read")
-        return bytes(self.inode.data[offset : offset + length])
+        return self.inode.read(offset, length)
 
     def size(self):
-        return len(self.inode.data)
+        return self.inode.size()
 
     def preallocate(self, length):
         self.disk.reach("preallocate")
         self.disk.take_room(self.inode, length)
-        if length > len(self.inode.data):
+        if length > self.inode.size():
             self.inode.change(length, None)
 
     def truncate(self, length):
         self.disk.reach("truncate")
-        if length != len(self.inode.data):
+        if length != self.inode.size():
             self.inode.change(length, None)
 
     def sync(self):
@@ -325,7 +325,7 @@ def close_spare_connections() -> None:
 def connect(disk: SimDisk, inode: Inode) -> SimConnection:
     if disk.dead:
         raise Dead(errno.EIO, "dead")
-    content = bytes(inode.data)
+    content = inode.content()
     if content and spare_connections:
         fitting = (spare for spare in spare_connections if content in {spare.content, spare.origin})
         connection = next(fitting, spare_connections[0])

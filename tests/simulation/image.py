@@ -20,11 +20,10 @@ SECTOR_BYTES = 512
 class Inode:
     """One file. Changes that are not synced are kept in order, as (offset, bytes) or (new length, None)."""
 
-    __slots__ = ("alternative", "changes", "data", "durable", "lossy")
+    __slots__ = ("_data", "alternative", "changes", "durable", "lossy")
 
     def __init__(self, durable: bytes = b"") -> None:
-        self.data = bytearray(durable)
-        """What processes see."""
+        self._data: bytearray | None = None
         self.durable = durable
         """What the disk holds."""
         self.changes: list[tuple[int, bytes | None]] = []
@@ -33,22 +32,44 @@ class Inode:
         self.alternative: bytes | None = None
         """What the disk may hold instead: a commit failed, and nobody knows how far it came."""
 
+    @property
+    def data(self) -> bytearray:
+        """What processes see."""
+        found = self._data
+        if found is None:
+            found = self._data = bytearray(self.durable)
+        return found
+
+    def content(self) -> bytes:
+        """The same, as bytes: of a file that nobody changed, those that the disk holds."""
+        return self.durable if self._data is None else bytes(self._data)
+
+    def read(self, offset: int, length: int) -> bytes:
+        if self._data is None:
+            return self.durable[offset : offset + length]
+        return bytes(self._data[offset : offset + length])
+
+    def size(self) -> int:
+        return len(self.durable if self._data is None else self._data)
+
     def change(self, offset: int, data: bytes | None) -> None:
         apply(self.data, offset, data)
         self.changes.append((offset, data))
 
     def replace(self, data: bytes) -> None:
         """Change all of it at once, for good."""
-        self.data, self.durable, self.alternative = bytearray(data), data, None
+        self._data, self.durable, self.alternative = None, data, None
         self.changes.clear()
 
     def sync(self) -> None:
         if self.changes:
-            self.durable = all_changed(self) if self.lossy else bytes(self.data)
+            data = self.data  # before it is taken for what the disk holds
+            self.durable = all_changed(self) if self.lossy else bytes(data)
             self.changes.clear()
 
     def lose(self, rng: Random) -> None:
         """A sync fails: part of what was to be synced is lost, and later syncs know nothing of it."""
+        _ = self.data  # processes see all of it still
         self.durable = survivors(self, rng, rng.choice(("none", "all", "some")))
         self.changes.clear()
         self.lossy = True
@@ -60,7 +81,8 @@ class Inode:
 
     def copy(self) -> Inode:
         twin = Inode(self.durable)
-        twin.data, twin.changes, twin.lossy = bytearray(self.data), list(self.changes), self.lossy
+        twin._data = None if self._data is None else bytearray(self._data)
+        twin.changes, twin.lossy = list(self.changes), self.lossy
         twin.alternative = self.alternative
         return twin
 
@@ -260,7 +282,7 @@ class Image:
         return found
 
     def size_bytes(self) -> int:
-        return sum(len(inode.data) for inode in self.files().values())
+        return sum(inode.size() for inode in self.files().values())
 
 
 def _add_files(found: dict[str, Inode], folder: Folder, path: str) -> None:
