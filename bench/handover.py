@@ -146,7 +146,7 @@ async def until_refused(session: Session) -> float:
         except HandedOver:
             return answered_s
         answered_s = monotonic()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
 
 
 async def be_heir(root: str, sessions: int) -> None:

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from .engine import Engine
+    from .segment import Segment
 
 LEAST_BYTES: Final = 512 * 1024
 """A log that is shorter is read in some milliseconds; cutting it would not be worth its syncs."""
+
+_ROUNDS: Final = 3
+"""What came while the log was cut may be much again; each round takes less time than the one before."""
 
 _LOOK_S: Final = 0.005
 
@@ -19,13 +23,20 @@ async def cut_ahead(engine: Engine) -> None:
 
     The workers must run. Cancelling leaves it to them. A disk that refuses keeps this waiting: give it a time limit.
     """
-    log, left = engine.log, engine.log.current
-    if left is None or left.end < LEAST_BYTES:
-        return
-    while log.current is left:
-        engine.writer.renew()
-        await asyncio.sleep(_LOOK_S)
-    while left in log.live():
+    log = engine.log
+    for _ in range(_ROUNDS):
+        left = log.current
+        if left is None or left.end < LEAST_BYTES:
+            return
+        while log.current is left:
+            engine.writer.renew()
+            await asyncio.sleep(_LOOK_S)
+        await _cut(engine, left)
+
+
+async def _cut(engine: Engine, left: Segment) -> None:
+    """Wait until a segment that takes no more lines is cut."""
+    while left in engine.log.live():
         if left.synced < left.end:
             engine.syncer.want()
         engine.cutter.wake()
