@@ -104,17 +104,12 @@ class Life:
     @property
     def troubled(self) -> bool:
         """Whether anything may fail now."""
-        return self.failing or self.refusing or self.disk.dead or self.closing
+        return self.failing or self.disk.read_only is not None or self.disk.dead or self.closing
 
     @property
     def failing(self) -> bool:
         """Whether the disk refuses something."""
         return bool(self.faults) or self.disk.room_bytes is not None
-
-    @property
-    def refusing(self) -> bool:
-        """Whether a folder is read-only, which hinders nothing but moving its records there."""
-        return self.disk.read_only is not None
 
     # --- opening, closing, dying --------------------------------------------------------------------------------------
 
