@@ -143,7 +143,7 @@ async def test_what_waits_for_a_disk_that_refuses_is_bounded_and_what_was_refuse
             except (BacklogFull, StoreDegraded):
                 refused += 1
                 async with asyncio.timeout(20):  # lines that are on their way do not count as waiting
-                    while service.health().degraded_s is None:
+                    while service.health().degraded_s is None:  # noqa: ASYNC110 - nobody tells
                         await asyncio.sleep(0.001)
         assert refused > 0
         assert taken < 400
