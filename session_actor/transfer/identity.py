@@ -29,19 +29,24 @@ class Marks:
     def __init__(self) -> None:
         """None yet."""
         self._frames: dict[bytes, int] = {}
+        self._repeats: dict[bytes, bytes] = {}
+        """By the mark of what is repeated, that of its newest repeat."""
 
     def add(self, below: bytes, content: bytes, frame_id: int) -> bytes:
         """Mark a frame; `below`: the mark of its parent."""
-        mark = self.next(below, content)
+        first = _hash(below, content)
+        mark = self._after(first)
+        if mark != first:
+            self._repeats[first] = mark
         self._frames[mark] = frame_id
         return mark
 
     def next(self, below: bytes, content: bytes) -> bytes:
         """The mark that a frame would get now."""
-        mark = _hash(below, content)
-        while mark in self._frames:
-            mark = _hash(mark, b"again")
-        return mark
+        return self._after(_hash(below, content))
+
+    def _after(self, first: bytes) -> bytes:
+        return _hash(self._repeats.get(first, first), b"again") if first in self._frames else first
 
     def find(self, mark: bytes) -> int | None:
         """The frame that has a mark; None: none has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack, aclosing
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from .growing import Growing
 from .lines import lines_of, size_of, too_long
 from .messages import read_messages
 from .ndjson import VERSION, Head, Tail, read_line
+from .paths import must_be_file, path_of
 from .pi import read_pi
 from .pieces import Begun, Unread, checked_piece
 from .restoring import Restoring
@@ -72,7 +74,7 @@ async def import_transcript(
             `<session_id>-2` … None: as the file calls it, else the name of the file.
 
     Raises:
-        InvalidArgument: the form is none of these.
+        InvalidArgument: the form is none of these; or `path` is no path, or that of a pipe or a device.
         TranscriptUnreadable: the file has no form that is known, or is not of this one.
         SessionDiverged: the session has other frames than the export of it. What came before stays added.
         SessionChanged: the session was changed meanwhile, again and again. Import again.
@@ -85,6 +87,8 @@ async def import_transcript(
     """
     if form is not None and form not in FORMS:
         raise unknown_form(form, FORMS)
+    path = path_of(path, "path")
+    await asyncio.to_thread(must_be_file, path, "path")
     found = await form_of(path) if form is None else form
     unread = Unread()
     task = _Import(service, path, session_id)
@@ -183,10 +187,12 @@ class _Import:
             except UNREADABLE as error:
                 unread.add(offset, reason_of(error))
                 continue
-            if isinstance(line, Head):
+            if isinstance(line, Head) or part.tail is not None:  # without a head: its line cannot be read
                 await self._finish_restoring(part, offset, unread)
-                part = _Part(self._checked(line, offset))
-            elif isinstance(line, Tail):
+                part = _Part(self._checked(line, offset) if isinstance(line, Head) else None)
+            if isinstance(line, Head):
+                continue
+            if isinstance(line, Tail):
                 part.tail = line
             else:
                 part.restoring = part.restoring or await self._restoring(part.head)

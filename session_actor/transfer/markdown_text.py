@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([\w+#.-]{0,20})[ \t]*")
 _TICKS: Final = re.compile(r"`+")
 _CODE: Final = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_HEADING: Final = re.compile(r"^(\s*)([#=]|-(?=[\s-]*$)|~(?=~~))", re.MULTILINE)
+_ITEMS: Final = r"(?>(?:[ \t]*(?:[-+*]|\d{1,9}[.)])(?=[ \t]))*)"
+_HEADING: Final = re.compile(rf"^(?:[ \t]*(?=-[ \t-]*$)|{_ITEMS}[ \t]*(?=[#=]|~~~|-+[ \t]*$))", re.MULTILINE)
+"""What stands before one, at the beginning of a line and of what an item of a list begins with."""
 _PROSE: Final = str.maketrans(
     {"\\": "\\\\", "&": "&amp;", "<": "&lt;", ">": "&gt;", "[": "\\[", "]": "\\]", "`": "\\`"}
 )
@@ -96,7 +98,7 @@ def _harmless(text: str) -> str:
             made += line[at : found.start()].translate(_PROSE) + f"{ticks} {found[2]} {ticks}"
             at = found.end()
         done.append(made + line[at:].translate(_PROSE))
-    return _HEADING.sub(r"\1\\\2", "\n".join(done))
+    return _HEADING.sub(r"\g<0>\\", "\n".join(done))
 
 
 def _longest(text: str) -> int:

@@ -104,10 +104,16 @@ def read_line(data: bytes) -> AnyLine:
         if keys.sealed is not NULL:
             return values.decode_typed(data, Tail)
         if keys.form == FORM:
-            return values.decode_typed(data, Head)
+            return _checked_head(values.decode_typed(data, Head))
     except ValueUnreadable:
         raise UnknownName("not a line of this form") from None
     raise UnknownName("an unknown kind of line")
+
+
+def _checked_head(head: Head) -> Head:
+    if not head.session:
+        raise UnknownName("a session without a name")
+    return msgspec.structs.replace(head, metadata=checked(content.free, head.metadata, "metadata"))
 
 
 def _checked_frame(copied: CopiedFrame) -> CopiedFrame:

@@ -130,6 +130,8 @@ async def test_no_content_makes_html_wherever_it_stands():
         ("one ` alone <i>", "one \\` alone &lt;i&gt;"),
         ("# not a title\n=====", "\\# not a title\n\\====="),
         ("text\n---", "text\n\\---"),
+        ("- # no title\n2) ## nor this", "- \\# no title\n2) \\## nor this"),
+        ("* + a\n- -\tb", "* + a\n- -\tb"),
         ("see:\n```python\na < b\n```\nend", "see:\n\n```python\na < b\n```\n\nend"),
         ("~~~\nit never ends", "```\nit never ends\n```"),
         ("````\n```\n````", "````\n```\n````"),
@@ -143,6 +145,7 @@ def test_prose_keeps_what_does_no_harm(text: str, page: str):
 
 @given(st.text(alphabet=st.sampled_from(list("`~<>[]()!&\\#=- \n\tab")), max_size=60))
 @example("```\n<a>")
+@example("- a\n- # b\n  1. # c")
 @example("`\n<a>`")
 @example("``` `\n<a>\n```")
 def test_whatever_is_said_is_harmless(text: str):
