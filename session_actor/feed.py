@@ -20,7 +20,7 @@ from session_actor.supervisors import Call, ServerCrashed, SupervisorError
 
 from . import telemetry
 from .errors import InvalidArgument, StoreError, translate
-from .events import AnyEvent, Ended, decode_event
+from .events import AnyEvent, Ended, Pushed, decode_event
 from .service_errors import Lagged
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ class Settled(msgspec.Struct, Call[int], frozen=True, gc=False):
 
 def change_of(event: AnyEvent, seq: int, at_us: int) -> Change:
     """What is told of a record."""
-    kind = "pushed" if event.kind == "added" else event.kind
+    if isinstance(event, Pushed):  # most are
+        return Change(seq, Pushed.kind, at_us, event.id, event.new_branch or event.branch)
+    kind = event.kind
     frame = branch = name = new_name = number = None
     match kind:
-        case "pushed":
-            frame, branch = getattr(event, "id", None), getattr(event, "new_branch", None) or _branch(event)
         case "popped" | "moved":
             frame, branch = getattr(event, "to", None), _branch(event)
         case "branched":
@@ -98,34 +98,43 @@ def _branch(event: AnyEvent) -> str | None:
 class _Held:
     """A change that is not shown yet."""
 
-    __slots__ = ("change", "last", "left", "level", "position")
+    __slots__ = ("change", "left", "level", "position")
 
-    def __init__(self, change: Change, level: Level, position: int, *, last: bool) -> None:
+    def __init__(self, change: Change, level: Level, position: int) -> None:
         self.change = change
         self.level: Level = level
         self.position = position
-        self.last = last
         self.left = False
+
+
+def reached(cell: Cell, level: Level, position: int) -> bool:
+    """Whether what is at `position` has reached the level."""
+    if level == "async":
+        return True
+    store = cell.store
+    return position <= (store.written_position if level == "written" else store.synced_position)
 
 
 class Feed:
     """The readers of one session's changes; it belongs to the cell, over all incarnations."""
 
-    __slots__ = ("_again", "_cell", "_held", "readers")
+    __slots__ = ("_again", "_cell", "_held", "_readers")
 
     def __init__(self, cell: Cell) -> None:
         """Nobody reads."""
         self._cell = cell
         self._held: deque[_Held] = deque()
         self._again: asyncio.TimerHandle | None = None
-        self.readers: weakref.WeakSet[ChangeFeed] = weakref.WeakSet()
+        self._readers: list[weakref.ref[ChangeFeed]] = []
 
     def add(self, change: Change, level: Level, position: int, after: Callable[[Callable[[], None]], None]) -> None:
         """A change was made; `after` calls back when its reply has left."""
-        if not self.readers:
-            self._cell.feed = None
+        if level == "async" and not self._held:
+            self._tell(change)
+            if not self._readers:
+                self._stop()
             return
-        held = _Held(change, level, position, last=change.kind == Ended.kind)
+        held = _Held(change, level, position)
         self._held.append(held)
         if level == "async":
             self._left(held)
@@ -139,23 +148,25 @@ class Feed:
     def _show(self) -> None:
         while self._held and self._held[0].left:
             first = self._held[0]
-            if not self._reached(first):
+            if not reached(self._cell, first.level, first.position):
                 self._look_again()
                 return
             self._held.popleft()
-            for reader in tuple(self.readers):
-                reader.put(first.change)
-            if first.last:
-                self.end()
+            self._tell(first.change)
 
-    def _reached(self, held: _Held) -> bool:
-        from .observing import reached
-
-        return reached(self._cell, held.level, held.position)
+    def _tell(self, change: Change) -> None:
+        for one in tuple(self._readers):
+            reader = one()
+            if reader is None:
+                self._readers.remove(one)
+            else:
+                reader.put(change)
+        if change.kind == Ended.kind:
+            self.end()
 
     def _look_again(self) -> None:
         """The disk refused it: the change stays, and is shown when it is there after all."""
-        if self._again is None and self.readers:
+        if self._again is None and self._readers:
 
             def look() -> None:
                 self._again = None
@@ -163,16 +174,22 @@ class Feed:
 
             self._again = asyncio.get_running_loop().call_later(_AGAIN_S, look)
 
+    def join(self, reader: ChangeFeed) -> None:
+        """It reads from now on, as long as somebody has it."""
+        self._readers.append(weakref.ref(reader))
+
     def leave(self, reader: ChangeFeed) -> None:
         """It reads no more."""
-        self.readers.discard(reader)
-        if not self.readers:
+        self._readers = [one for one in self._readers if one() not in (reader, None)]
+        if not self._readers:
             self._stop()
 
     def end(self, error: Exception | None = None) -> None:
         """No change comes any more; `error`: what readers get then, None: their iteration just ends."""
-        for reader in tuple(self.readers):
-            reader.finish(error)
+        for one in self._readers:
+            reader = one()
+            if reader is not None:
+                reader.finish(error)
         self._stop()
 
     def _stop(self) -> None:
@@ -213,7 +230,7 @@ class ChangeFeed:
             if state.ended is not None:
                 self._ending.append(None)
         self._feed = cell.feed = cell.feed or Feed(cell)
-        self._feed.readers.add(self)
+        self._feed.join(self)
         telemetry.reading(1)
         self._counted = weakref.finalize(self, telemetry.reading, -1)
         self._counted.atexit = False

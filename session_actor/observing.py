@@ -13,7 +13,7 @@ from session_actor.supervisors import NO_REPLY, CrashSummary, Refusal
 from . import telemetry
 from .commands import CommitCompaction
 from .events import Ended, Pushed, RequestRefused
-from .feed import change_of
+from .feed import change_of, reached
 from .frames import Frame
 from .requests.request import Request
 from .window.pressure import watch
@@ -115,6 +115,11 @@ class Watch:
 
     def run(self, command: Command, change: Callable[[], Any], state: State) -> Any:
         """Carry it out by `change`, and tell of it."""
+        if not telemetry.attached:
+            try:
+                return change()
+            finally:
+                self.show()
         name = called(type(command))
         span = operation(self._cell.id, name, branch=command.on, durability=self._level).start()
         try:
@@ -126,12 +131,11 @@ class Watch:
         finally:
             self.show()
         noted = self._noted
-        if telemetry.attached:
-            if noted is not None and state.window is not None:
-                watch(state, command.on)
-            self._finish(span, command, reply)
-            if noted is not None:
-                probe(self._cell, noted[3])
+        if noted is not None and state.window is not None:
+            watch(state, command.on)
+        self._finish(span, command, reply)
+        if noted is not None:
+            probe(self._cell, noted[3])
         return reply
 
     def _finish(self, span: telemetry.Span, command: Command, reply: object) -> None:
@@ -164,14 +168,6 @@ class Watch:
         if feed is not None and self._noted is not None:
             event, seq, at_us, position = self._noted
             feed.add(change_of(event, seq, at_us), self._level, position, self._gate.after)
-
-
-def reached(cell: Cell, level: Level, position: int) -> bool:
-    """Whether what is at `position` has reached the level."""
-    if level == "async":
-        return True
-    store = cell.store
-    return position <= (store.written_position if level == "written" else store.synced_position)
 
 
 def _describe(span: telemetry.Span, event: AnyEvent, command: Command, cell: Cell) -> None:

@@ -86,6 +86,7 @@ MEASURED = {
         ("open", "no hooks", 200),
         ("run what is pending, once open", "10 pending", 200),
     },
+    "telemetry": {*product(("push",), ("none", "one handler", "three handlers", "a live feed", "OpenTelemetry"), (1,))},
     "replay": {*product(REPLAYED, ("one session",), (300,)), ("list", "many sessions", 200)},
 }
 """What this library's own lines must be, in the small size: (op, variant, depth)."""
@@ -126,7 +127,19 @@ def run_bench(name: str, directory: Path) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize(
     "name",
-    ["operations", "overhead", "recovery", "actors", "journal", "disk", "requests", "replay", "handover", "hooks"],
+    [
+        "operations",
+        "overhead",
+        "recovery",
+        "actors",
+        "journal",
+        "disk",
+        "requests",
+        "replay",
+        "handover",
+        "hooks",
+        "telemetry",
+    ],
 )
 def test_a_bench_prints_lines_with_exactly_the_agreed_keys(name, tmp_path):
     lines = run_bench(name, tmp_path)

@@ -1,0 +1,112 @@
+"""Telemetry: what a push costs that nobody watches, that one and three handlers watch, and OpenTelemetry's SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.floors import USER_INPUT
+from bench.harness import OURS, Options, Report, Work, alternate, shown, side, table
+from bench.targets import ratio
+from session_actor import MemoryStore, SessionService, telemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from session_actor import Session
+
+AT_MOST: Final = {"one handler": 5.0, "three handlers": 6.0, "a live feed": 4.0, "OpenTelemetry": 100.0}
+"""How often the time of a push that nobody watches."""
+NONE: Final = "none"
+
+
+def hear(name: tuple[str, ...], measurements: Mapping[str, float], metadata: Mapping[str, object]) -> None:
+    """A handler that costs nothing itself."""
+
+
+def run(options: Options) -> Report:
+    """Run this bench."""
+    report = Report("telemetry")
+    asyncio.run(measure(report, options))
+    return report
+
+
+async def measure(report: Report, options: Options) -> None:
+    """Push, watched in every way by turns."""
+    ways = {NONE: nobody, "one handler": handlers(1), "three handlers": handlers(3), "a live feed": nobody}
+    opened = opentelemetry()
+    if opened is None:
+        report.notes.append("OpenTelemetry is not installed: it is not measured")
+    else:
+        ways["OpenTelemetry"] = opened
+    async with SessionService.open(MemoryStore()) as service:
+        sides = {
+            name: side(pushing(await service.session(name, create=True), way, feed=name == "a live feed"), options.plan)
+            for name, way in ways.items()
+        }
+        for name, found in (await alternate(sides, options.plan.rounds)).items():
+            report.add(OURS, "push", name, 1, found)
+    base = report.p50(OURS, "push", NONE, 1)
+    for name in ways:
+        if name != NONE:
+            ours = report.p50(OURS, "push", name, 1)
+            report.judge(ratio(f"push with {name} / with none", ours, base, at_most=AT_MOST[name]))
+
+
+def pushing(session: Session, watch: Callable[[], Callable[[], None]], *, feed: bool) -> Work:
+    """Pushes to one session, which are watched from before the first to after the last."""
+    watching: list[Any] = []
+
+    async def begin(number: int) -> None:
+        watching.append(watch())
+        if feed:
+            watching.append(session.changes(limit=number + 1))
+
+    async def end(_number: int) -> None:
+        if feed:
+            await watching.pop().aclose()
+        watching.pop()()
+
+    return Work(lambda: session.push(USER_INPUT), begin, end)
+
+
+def nobody() -> Callable[[], None]:
+    """Attach nobody."""
+    return lambda: None
+
+
+def handlers(number: int) -> Callable[[], Callable[[], None]]:
+    """Attach so many handlers."""
+
+    def attach() -> Callable[[], None]:
+        detaching = [telemetry.attach(("session_actor",), hear) for _ in range(number)]
+
+        def detach() -> None:
+            for one in detaching:
+                one()
+
+        return detach
+
+    return attach
+
+
+def opentelemetry() -> Callable[[], Callable[[], None]] | None:
+    """Attach the bridge to providers of the SDK that export nothing; None: it is not installed."""
+    try:
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+        from opentelemetry.sdk.trace import TracerProvider
+    except ModuleNotFoundError:
+        return None
+    from session_actor import otel
+
+    traces, meters = TracerProvider(), MeterProvider(metric_readers=[InMemoryMetricReader()])
+    return lambda: otel.instrument(traces, meters)
+
+
+def tables(report: Report) -> str:
+    """Return the times as one table."""
+    rows = [
+        [result.variant, shown(result.p50_us), shown(result.mean_us), shown(result.p99_us)] for result in report.results
+    ]
+    return table("telemetry: a push, microseconds", ["watched by", "p50", "mean", "p99"], rows)
