@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -93,6 +93,10 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     def __repr__(self) -> str:
         """Without the data, which is conversation."""
         return f"Record(seq={self.seq}, kind={self.kind!r}, at={self.at!r})"
+
+    def __rich_repr__(self) -> Any:
+        """None, so that rich takes `repr`, too: it would show all fields."""
+        return None
 
 
 _RECORD: Final = msgspec.json.Decoder(Record)

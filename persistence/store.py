@@ -7,7 +7,7 @@ append must hold a `Lease`; acquiring a session again ends every earlier lease o
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
@@ -142,6 +142,10 @@ class Snapshot(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         """Without the data, which may be private."""
         return f"Snapshot(seq={self.seq}, sum={self.sum!r})"
+
+    def __rich_repr__(self) -> Any:
+        """None, so that rich takes `repr`, too: it would show all fields."""
+        return None
 
 
 class LoadedSession(msgspec.Struct, frozen=True):

@@ -8,6 +8,8 @@ import msgspec
 
 from session_actor.persistence import values
 
+from .private import as_repr
+
 if TYPE_CHECKING:
     Free: TypeAlias = Any
 else:
@@ -38,6 +40,8 @@ class Text(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="text"
         """Without the text: it may be private."""
         return f"Text({len(self.text)} characters)"
 
+    __rich_repr__ = as_repr
+
 
 class Reference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="reference"):
     """Text that is not trusted, such as a web page: shown to the model as data whose instructions do not count.
@@ -52,6 +56,8 @@ class Reference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="
     def __repr__(self) -> str:
         """Without the text."""
         return f"Reference({len(self.text)} characters)"
+
+    __rich_repr__ = as_repr
 
 
 class Image(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="image", kw_only=True):
@@ -68,6 +74,8 @@ class Image(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="imag
     def __repr__(self) -> str:
         """Without the content."""
         return f"Image({self.media_type})"
+
+    __rich_repr__ = as_repr
 
 
 class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="document", kw_only=True):
@@ -86,6 +94,8 @@ class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="d
         """Without the content."""
         return f"Document({self.media_type})"
 
+    __rich_repr__ = as_repr
+
 
 class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="tool_call"):
     """The model asks for a tool. Only assistant turns hold calls."""
@@ -101,6 +111,8 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
         """Without the arguments."""
         return f"ToolCall({self.id!r}, {self.name!r})"
 
+    __rich_repr__ = as_repr
+
 
 class ToolResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="tool_result"):
     """What a tool answered. Only tool turns hold results."""
@@ -115,6 +127,8 @@ class ToolResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag=
         """Without the content."""
         return f"ToolResult({self.call_id!r}, {len(self.blocks)} blocks, is_error={self.is_error})"
 
+    __rich_repr__ = as_repr
+
 
 class Thinking(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="thinking"):
     """The model's reasoning, with the signature that its provider wants back unchanged."""
@@ -125,6 +139,8 @@ class Thinking(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
     def __repr__(self) -> str:
         """Without the text."""
         return f"Thinking({len(self.text)} characters)"
+
+    __rich_repr__ = as_repr
 
 
 class Native(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="native"):
@@ -143,6 +159,8 @@ class Native(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="nat
     def __repr__(self) -> str:
         """Without the content."""
         return f"Native({self.dialect!r}, {self.model!r})"
+
+    __rich_repr__ = as_repr
 
 
 ResultBlock: TypeAlias = Text | Image | Document | Native

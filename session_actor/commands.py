@@ -21,6 +21,7 @@ from .blocks import Block, CallRef, Native, ToolCall
 from .compaction.overlays import Compaction
 from .frames import Frame, Tool, Turn, Usage
 from .plain import shown
+from .private import as_repr
 from .requests.request import Request
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Command(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     def __repr__(self) -> str:
         """Without the arguments: they may be private."""
         return f"{type(self).__name__}(on={shown(self.on)}, key={shown(self.key)})"
+
+    __rich_repr__ = as_repr
 
 
 class Push(Command, Call[Frame], frozen=True, gc=False):

@@ -22,6 +22,7 @@ from .compaction.overlays import Overlay, Pin
 from .compaction.verdict import Verdict
 from .errors import RecordUnknown, RecordUnreadable
 from .frames import Artifact, Hold, Instructions, OpenCall, Retraction, Turn, Usage
+from .private import as_repr
 from .window.earlier import has_factor, modern
 from .window.marks import Mark
 
@@ -39,6 +40,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=T
     def __repr__(self) -> str:
         """The kind only: the content may be private."""
         return f"{type(self).__name__}()"
+
+    __rich_repr__ = as_repr
 
 
 class Source(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -9,6 +9,7 @@ import msgspec
 
 from .blocks import NULL, Block, CallRef, Free, Native, Text, thawed
 from .plain import shown
+from .private import as_repr
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
 """Who speaks in a turn."""
@@ -47,6 +48,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         counts = [(name, getattr(self, name)) for name in self.__struct_fields__ if name != "raw"]
         return f"Usage({', '.join(f'{name}={shown(count)}' for name, count in counts)})"
 
+    __rich_repr__ = as_repr
+
 
 class Turn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One message of the conversation."""
@@ -72,6 +75,8 @@ class Turn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """Without the content."""
         return f"Turn({self.role!r}, {len(self.blocks)} blocks)"
 
+    __rich_repr__ = as_repr
+
 
 class Tool(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A tool that the model may call."""
@@ -91,6 +96,8 @@ class Tool(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """Name only."""
         return f"Tool({self.name!r})"
 
+    __rich_repr__ = as_repr
+
 
 class Instructions(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What the model is told beside the conversation: complete, as in force from a frame on."""
@@ -107,6 +114,8 @@ class Instructions(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """Without the system prompt."""
         tools = len(self.tools) + len(self.native_tools)
         return f"Instructions({len(self.system)} characters, {tools} tools, model={self.model!r})"
+
+    __rich_repr__ = as_repr
 
 
 class Hold(msgspec.Struct, frozen=True, gc=False):
@@ -137,6 +146,8 @@ class Retraction(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """Without the content."""
         return "Retraction()"
 
+    __rich_repr__ = as_repr
+
 
 class OpenCall(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A call that still waits for its result, seen from one frame."""
@@ -163,6 +174,8 @@ class PendingCall(msgspec.Struct, frozen=True, gc=False):
     def __repr__(self) -> str:
         """Without the arguments."""
         return f"PendingCall({self.id!r}, {self.name!r}, held={self.held!r})"
+
+    __rich_repr__ = as_repr
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
@@ -252,3 +265,5 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
         """Ids and sizes only: the content may be private."""
         turns = "" if self.given_turns is None else f", {len(self.given_turns)} turns"
         return f"Frame(id={self.id}, parent={self.parent}, depth={self.depth}{turns})"
+
+    __rich_repr__ = as_repr

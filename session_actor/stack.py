@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import msgspec
 
 from .frames import Frame, Retraction
+from .private import as_repr
 
 if TYPE_CHECKING:
     from .compaction.retracting import Contamination
@@ -169,3 +170,5 @@ class Stack(Sequence[Frame], msgspec.Struct, eq=False, gc=False, metaclass=_Sequ
     def __repr__(self) -> str:
         """Size and head only."""
         return f"Stack({len(self)} frames, head={self.head})"
+
+    __rich_repr__ = as_repr

@@ -48,6 +48,10 @@ class PendingReply(Struct, Generic[Reply], eq=False):
         state = "done" if self.future.done() else _STATES[self.state]
         return f"<PendingReply {self.slot.id!r} {type(self.message).__qualname__} {state}>"
 
+    def __rich_repr__(self) -> Any:
+        """None, so that rich takes `repr`, too: it would show all fields."""
+        return None
+
     def done(self) -> bool:
         """Say whether the call has been answered, refused or given up."""
         return self.future.done()

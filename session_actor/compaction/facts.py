@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from session_actor.private import as_repr
+
 
 class Fact(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One thing that a summary has to keep, word for word."""
@@ -24,6 +26,8 @@ class Fact(msgspec.Struct, frozen=True, gc=False, array_like=True):
     def __repr__(self) -> str:
         """Without the text."""
         return f"Fact({self.kind!r}, frame={self.frame}, {len(self.text)} characters)"
+
+    __rich_repr__ = as_repr
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -57,3 +61,5 @@ class Facts(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             f"{len(self.assumptions)} assumptions, {len(self.retracted)} retracted, "
             f"{len(self.artifacts)} artifacts, {len(self.identifiers)} identifiers)"
         )
+
+    __rich_repr__ = as_repr

@@ -8,6 +8,7 @@ import msgspec
 
 from session_actor.blocks import Native, Reference, Text, ToolCall, ToolResult
 from session_actor.ledger.natives import known_of
+from session_actor.private import as_repr
 
 from .constraints import ENGLISH, rules_in
 from .identifiers import found_in, measures_in
@@ -67,6 +68,8 @@ class FrameFacts(msgspec.Struct, frozen=True, gc=False):
     def __repr__(self) -> str:
         """Without the content."""
         return f"FrameFacts(frame={self.frame}, {len(self.rules)} rules, {len(self.names)} names)"
+
+    __rich_repr__ = as_repr
 
 
 class _Said(NamedTuple):

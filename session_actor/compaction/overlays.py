@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from session_actor.paths import path_runs
+from session_actor.private import as_repr
 from session_actor.runs import contains
 
 from .facts import Facts
@@ -80,6 +81,8 @@ class Overlay(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def __repr__(self) -> str:
         """Numbers only."""
         return f"Overlay(generation={self.generation}, covered_frame={self.covered_frame})"
+
+    __rich_repr__ = as_repr
 
 
 class Pin(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -13,6 +13,7 @@ import msgspec
 
 from session_actor.budget.trim import Unit
 from session_actor.frames import Frame
+from session_actor.private import as_repr
 from session_actor.runs import Runs
 from session_actor.tokens.estimate import estimate_tokens
 
@@ -43,6 +44,8 @@ class Previous(msgspec.Struct, frozen=True, gc=False):
     def __repr__(self) -> str:
         """Numbers only."""
         return f"Previous(generation={self.generation}, covered_frame={self.covered_frame})"
+
+    __rich_repr__ = as_repr
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -80,6 +83,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def __repr__(self) -> str:
         """Numbers only."""
         return f"Wanted({self.session!r}, generation={self.generation}, {len(self.frames)} frames)"
+
+    __rich_repr__ = as_repr
 
 
 class Basis(NamedTuple):
@@ -184,6 +189,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             f"Plan({self.session!r}, generation={self.generation}, frames {self.first_frame} to {self.covered_frame}, "
             f"tokens_before={self.tokens_before}, cap_tokens={self.cap_tokens}, {len(self.prompts)} prompts)"
         )
+
+    __rich_repr__ = as_repr
 
 
 def shown_tokens(text: str, family: str) -> int:

@@ -6,6 +6,8 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from session_actor.private import as_repr
+
 GATE_VERSION: Final = 2
 """Grows with every change of what the gate accepts or how it seals: a record tells which gate judged."""
 
@@ -53,6 +55,8 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     def __repr__(self) -> str:
         """Without the summary."""
         return f"Verdict(ok={self.ok}, {', '.join(self.codes) or 'no reasons'}, gate_version={self.gate_version})"
+
+    __rich_repr__ = as_repr
 
 
 CODES: Final = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from session_actor.errors import Refused, SessionActorError
 from session_actor.service_errors import ServiceClosed
+from session_actor.supervisors import CrashSummary
 
 
 class HandedOver(ServiceClosed):
@@ -27,6 +28,17 @@ class HandoverFailed(SessionActorError):
         super().__init__(f"{what} could not be handed over: {why}; the old generation goes on, mend that and try again")
         self.what = what
         self.why = why
+
+
+def failed(what: str, error: Exception) -> HandoverFailed:
+    """Why a session could not be handed over.
+
+    Of an error that is not the library's own, and may quote the conversation, only its type and its place are told.
+    """
+    told = error if isinstance(error, SessionActorError) else CrashSummary.of(error)
+    found = HandoverFailed(what, f"{type(error).__name__}: {error}" if told is error else str(told))
+    found.__cause__ = told
+    return found
 
 
 class HandoverUnusable(Refused):

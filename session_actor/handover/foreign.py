@@ -18,7 +18,7 @@ from session_actor.lifetime import Lifetime
 from session_actor.snapshots import check_snapshot
 
 from . import values
-from .errors import HandoverFailed, HandoverUnusable
+from .errors import HandoverUnusable, failed
 from .foreign_store import Foreign, twin_of
 from .telling import handing_over
 
@@ -113,9 +113,9 @@ def _checked(name: str, version: int, value: values.Value, own: values.CodeChang
         changed = values.changed(version, value, own=own)
         if changed["state"] is not None:
             check_snapshot(changed["state"].encode())
-    except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-        raise HandoverFailed(f"session {name!r}", why) from error
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+        told = failed(f"session {name!r}", error)
+        raise told from told.__cause__
     return changed
 
 

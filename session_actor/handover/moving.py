@@ -17,7 +17,7 @@ from session_actor.supervisors.introspection import ask
 from session_actor.supervisors.slot import OPEN
 from session_actor.supervisors.swapping import replace
 
-from .errors import HandoverFailed
+from .errors import failed
 from .telling import ms_since, tell
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ async def _move(cell: Cell, former: Population, heir: Population, *, back: bool)
         begun_s = perf_counter()
         moved = await _replaced(ref.slot, cell, former, heir, back=back)
         if isinstance(moved, Exception):
-            raise HandoverFailed(f"session {cell.id!r}", f"{type(moved).__name__}: {moved}") from moved
+            raise failed(f"session {cell.id!r}", moved)
         if moved:
             tell("session", {"gap_us": ms_since(begun_s) * 1000}, session=cell.id)
         await asyncio.sleep(0)  # others have their turn

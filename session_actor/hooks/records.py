@@ -13,6 +13,7 @@ import msgspec
 from session_actor.errors import RecordUnknown, RecordUnreadable
 from session_actor.persistence import values
 from session_actor.persistence.errors import ValueUnreadable
+from session_actor.private import as_repr
 
 
 class _Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -20,6 +21,8 @@ class _Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+    __rich_repr__ = as_repr
 
 
 class HooksDue(_Record, frozen=True, gc=False):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from session_actor.errors import InvalidArgument
+from session_actor.errors import FrameUnknown, InvalidArgument
+from session_actor.private import as_repr
 from session_actor.requests.request import Request
 from session_actor.window.errors import NothingToSend, RequestForgotten
 from session_actor.window.requesting import RENDERER, request_of
@@ -47,12 +48,14 @@ class Rendered(msgspec.Struct, frozen=True, eq=False):
         """Numbers and hashes only."""
         return f"Rendered(seq={self.seq}, hash={self.hash!r}, matches={self.matches}, why={self.why!r})"
 
+    __rich_repr__ = as_repr
+
 
 def made_again(state: State, event: Requested, seq: int) -> Rendered:
     """The request of record `seq`. `state`: that before it."""
     try:
         request, digest = request_of(state, event, seq)
-    except (RequestForgotten, NothingToSend, LookupError):
+    except (RequestForgotten, NothingToSend, FrameUnknown, LookupError):
         return Rendered(seq, None, event.hash, "", event.renderer, _renderer(event) or _FORGOTTEN)
     except InvalidArgument as error:
         return Rendered(seq, None, event.hash, "", event.renderer, _renderer(event) or str(error))

@@ -9,6 +9,7 @@ import msgspec
 
 from session_actor.errors import FrameUnknown, InvalidArgument
 from session_actor.losses import unknown
+from session_actor.private import as_repr
 from session_actor.state import State
 from session_actor.window.pressure import budget_of
 
@@ -111,6 +112,8 @@ class Moment(msgspec.Struct, frozen=True, eq=False):
     def __repr__(self) -> str:
         """Numbers and names only."""
         return f"Moment({self.session!r}, seq={self.seq}, kind={self.kind!r}, head={self.head}, branch={self.branch!r})"
+
+    __rich_repr__ = as_repr
 
 
 def gone(error: LookupError) -> FrameUnknown:

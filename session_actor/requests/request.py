@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from session_actor.frames import PendingCall
     from session_actor.ledger.entries import Dialect
 
@@ -63,6 +65,11 @@ class Request(dict[str, Any]):
 
     def __repr__(self) -> str:
         """Whom it is for, how long it is, and its keys: nothing of the conversation."""
-        names = ("dialect", "model", "head", "input_tokens")
-        told = [f"{name}={getattr(self, name)!r}" for name in names if hasattr(self, name)]
-        return f"Request({', '.join([*told, f'keys={list(self)!r}'])})"
+        return f"Request({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        """The same for rich, which would show the dict."""
+        for name in ("dialect", "model", "head", "input_tokens"):
+            if hasattr(self, name):
+                yield name, getattr(self, name)
+        yield "keys", list(self)

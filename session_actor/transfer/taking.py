@@ -9,6 +9,7 @@ import msgspec
 from session_actor.errors import ForkUnfinished, SessionEnded
 from session_actor.events import CopiedFrame, HistoryCopied, HistorySealed, Pushed
 from session_actor.grow import frame_on, is_keyframe, place_on
+from session_actor.private import as_repr
 from session_actor.supervisors import Call
 from session_actor.weight import SMALL, weigh, weight_of
 
@@ -47,6 +48,8 @@ class TakeIn(msgspec.Struct, Call[int], frozen=True):
     def __repr__(self) -> str:
         """Numbers only."""
         return f"TakeIn({len(self.frames)} frames, sealed={self.sealed is not None})"
+
+    __rich_repr__ = as_repr
 
 
 def taken_in(state: State, message: TakeIn) -> tuple[HistoryCopied, int]:

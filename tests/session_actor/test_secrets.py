@@ -1,4 +1,4 @@
-"""What a conversation says is told to nobody: not by logs, not by errors and their causes, not by what things show.
+"""What a conversation says is told to nobody: not by logs, events, spans, metrics, errors, or what things show.
 
 In a process of its own, because `structlog` is configured once for a whole process.
 """
@@ -42,6 +42,26 @@ def test_everything_that_can_go_wrong_went_wrong_and_was_logged(child):
         "UnknownMessage",
         "ValueNotStorable",
     }
+
+
+def test_what_was_looked_at_was_there(child):
+    """Events, spans and metrics of all of it; and the places where text was put did take it."""
+    found = json.loads(child.stdout.splitlines()[-1])
+    assert found["counts"]["watched"] > 200
+    assert found["counts"]["spans"] > 80
+    assert found["counts"]["metrics"] > 1_000
+    assert set(found["said"]) >= {
+        "AssumptionUnknown",
+        "ContextOverflow",
+        "Frame",
+        "HandoverFailed",
+        "Instructions",
+        "Request",
+        "SessionEnded",
+        "SummaryRejected",
+        "list",
+    }
+    assert {"hook_failed", "telemetry_handler_detached"} <= set(found["events"])
 
 
 def test_the_library_configures_no_logging(child):

@@ -52,7 +52,7 @@ def test_a_newer_version_of_the_library_takes_over_a_running_service(folder, new
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
 
-    assert "ValueError: not of version 1" in found["said"]
+    assert "ValueError raised in refuse" in found["said"]
     assert "handed over to another generation of the library" in found["late"]
     assert found["kinds"] == [True, True, True, True], "replies are of the new classes, errors of the caller's"
     assert found["repeated"] == 1
