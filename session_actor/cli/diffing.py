@@ -1,12 +1,10 @@
-"""`session-actor diff DIR ID A B`: what is different between two moments of a session."""
+"""What `session-actor diff DIR ID A B` does: what is different between two moments of a session."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
-from .asking import MOMENTS, as_json, directory, ended_by, moment_at, named, replayed, session
+from .asking import ended_by, moment_at, replayed
 from .codes import FOUND, counted, say
 from .harmless import brief, shown_id
 from .lines import DiffChanges, DiffPart
@@ -19,23 +17,8 @@ if TYPE_CHECKING:
     from session_actor.replay import Diff
 
 
-@named(
-    "diff",
-    "session-actor diff conversations/ user-42 100 last",
-    "session-actor diff conversations/ user-42 checkpoint:before frame:7 --exit-code",
-    "session-actor diff conversations/ user-42 2026-11-30T16:00 2026-11-30T17:00 --json",
-)
-@directory
-@session
-@click.argument("a", metavar="WHEN")
-@click.argument("b", metavar="WHEN", default="last")
-@click.option("--exit-code", "exit_code", is_flag=True, help="Exit code 1 when something is different.")
-@as_json
-def command(directory: str, session: str, a: str, b: str, *, exit_code: bool, as_json: bool) -> int:
-    """Tell what is different at the second moment: frames, head, branches, checkpoints, how full the window is.
-
-    The second moment may be left out: last. No text is shown.
-    """
+def run(directory: str, session: str, a: str, b: str, *, exit_code: bool, as_json: bool) -> int:
+    """Run the command; see there."""
     with replayed(directory, session) as replay:
         found = replay.diff(moment_at(replay, a), moment_at(replay, b))
         if as_json:
@@ -43,9 +26,6 @@ def command(directory: str, session: str, a: str, b: str, *, exit_code: bool, as
         else:
             _say(session, found)
         return ended_by(replay) or (FOUND if exit_code and not found.is_empty else 0)
-
-
-command.epilog = f"WHEN: {MOMENTS}."
 
 
 def _tell(session: str, found: Diff) -> None:

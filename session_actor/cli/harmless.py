@@ -19,12 +19,20 @@ _SIGNS: Final = {
     127: "\u2421",
     **{code: f"<U+{code:04X}>" for code in (*range(128, 160), *range(0xD800, 0xE000), *_TURNING, *_UNSEEN)},
 }
+_ODD_ASCII: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_ODD: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff"
+    r"\U000e0000-\U000e007f]"
+)
+"""Most texts have none of these, and are left as they are."""
 _SPACES: Final = {9: " ", 10: " "}
 _PLAIN_ID: Final = re.compile(r"[^\s\"'\\-][^\s\"'\\]*")
 
 
 def block(text: str) -> str:
     """A text of several lines."""
+    if not (_ODD_ASCII if text.isascii() else _ODD).search(text):
+        return text
     return _LINE_END.sub("\n", text).translate(_SIGNS)
 
 

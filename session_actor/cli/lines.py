@@ -398,21 +398,3 @@ class DemoResult(Line, frozen=True, tag="demo.result/1"):
     lost: int
     differing: int
     frames: int
-
-
-COMMANDS: dict[str, tuple[type[Line], ...]] = {
-    "list": (ListedSession,),
-    "show": (ShownSession, ShownFrame),
-    "tree": (TreeSession, TreeSegment),
-    "replay": (ReplayMoment, ReplayWhy, ReplayRequest),
-    "diff": (DiffChanges,),
-    "tail": (TailRecord, TailGone),
-    "verify": (VerifyFinding, VerifySummary),
-    "repair": (RepairStep, RepairFinding),
-    "export": (ExportFile,),
-    "import": (ImportFile,),
-    "stats": (StatsStore, StatsSession),
-    "doctor": (DoctorCheck, DoctorSummary),
-    "demo": (DemoResult,),
-}
-"""What each command prints."""

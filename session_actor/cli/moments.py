@@ -9,8 +9,8 @@ from session_actor.events import HistoryCopied, Pushed, decode_event
 from .codes import counted
 from .harmless import brief, one_line, shown_id
 from .lines import ReplayMoment
-from .output import iso, pressure, styled, when
-from .show import place_of
+from .output import fullness, iso, styled, weighed, when
+from .showing import place_of
 from .telling import budget_part, content_lines, frame_part, head_line
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def moment_line(replay: Replay, moment: Moment, *, content: bool) -> ReplayMomen
         branches=moment.branches,
         checkpoints=moment.checkpoints,
         ended=moment.ended,
-        budget=budget_part(moment.budget()),
+        budget=budget_part(weighed(moment)),
         frame=frame_part(moment.get(moment.head)) if content and moment.head is not None else None,
     )
 
@@ -54,7 +54,7 @@ def moment_text(replay: Replay, moment: Moment, *, content: bool) -> Iterator[st
     yield f"{place_of(moment)} · {counted(len(moment.stack()), 'frame')} on the stack"
     yield f"branches: {_names(moment.branches) or '-'}"
     yield f"checkpoints: {_names(moment.checkpoints) or '-'}"
-    yield pressure(moment.budget())
+    yield fullness(moment)
     if moment.ended is not None:
         yield "ended" + (f": {one_line(moment.ended)}" if content else "")
     if moment.head is not None:

@@ -9,8 +9,6 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from .codes import say
 from .harmless import one_line
 
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
     from session_actor.budget.report import Budget
+    from session_actor.replay import Moment
 
     from .lines import Line
 
@@ -28,6 +27,8 @@ _KILO: Final = 1024
 
 def tell(line: Line) -> None:
     """Print one object as one line of JSON. All of it is ASCII: lone surrogates and control characters are escapes."""
+    import msgspec
+
     say(json.dumps(msgspec.to_builtins(line), separators=(",", ":")))
 
 
@@ -97,6 +98,29 @@ def runs_of(frames: Iterable[int]) -> list[tuple[int, int]]:
 def shown_runs(runs: Iterable[tuple[int, int]]) -> str:
     """`1-3, 7`."""
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+WEIGHED: Final = 20_000
+"""A window that would show more frames is not weighed: all of them would have to be read, and held in memory."""
+
+
+def weighed(moment: Moment, on: str | None = None) -> Budget | None:
+    """How full the window is; None: nothing says for which model, or it would show too many frames."""
+    return None if _is_long(moment, on) else moment.budget(on=on)
+
+
+def _is_long(moment: Moment, on: str | None) -> bool:
+    state = moment.state
+    head = state.head_of(on) or 0
+    cuts = [0, *(mark.cut for mark in state.marks), *(overlay.covered_frame for overlay in state.overlays)]
+    return min(len(moment.stack(on)), head - max(cut for cut in cuts if cut <= head)) > WEIGHED
+
+
+def fullness(moment: Moment, on: str | None = None) -> str:
+    """The same for people."""
+    if _is_long(moment, on):
+        return f"how full the window is was not weighed: more than {WEIGHED:,} frames were never left out of a request"
+    return pressure(moment.budget(on=on))
 
 
 def pressure(budget: Budget | None) -> str:

@@ -1,4 +1,4 @@
-"""`session-actor replay DIR ID`: go through a session's past, and ask why a turn was in a request or was not."""
+"""What `session-actor replay DIR ID` does: a moment, stepping, and why a turn was in a request or was not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from session_actor.events import Requested, decode_event
 
-from .asking import MOMENTS, as_json, directory, ended_by, moment_at, named, replayed, session
+from .asking import ended_by, moment_at, replayed
 from .codes import FOUND, Stop, counted, note, say
 from .harmless import one_line, shown_id
 from .lines import NotePart, ReplayRequest, ReplayWhy
@@ -21,31 +21,7 @@ if TYPE_CHECKING:
     from session_actor.replay import Rendered, Replay, Why
 
 
-@named(
-    "replay",
-    "session-actor replay conversations/ user-42                 # step through, with keys",
-    "session-actor replay conversations/ user-42 --to 120        # the session after record 120",
-    "session-actor replay conversations/ user-42 --requests      # which requests were given out",
-    "session-actor replay conversations/ user-42 --why 7 --request 120",
-    "session-actor replay conversations/ user-42 --why 7         # for the next request",
-    "session-actor replay conversations/ user-42 --request 120   # made again: is it the same?",
-)
-@directory
-@session
-@click.option("--to", "to", metavar="WHEN", help=f"Print the session as it was then: {MOMENTS}.")
-@click.option(
-    "--requests", is_flag=True, help="List the requests that were given out, by the numbers of their records."
-)
-@click.option("--request", type=int, metavar="SEQ", help="The request of this record: make it again, and compare.")
-@click.option(
-    "--why", type=int, metavar="FRAME", help="Why this frame is in the request (--request), or in the next one."
-)
-@click.option("--branch", "on", metavar="NAME", help="With --why: the next request on this branch.")
-@click.option("--dialect", metavar="NAME", help="With --why: the next request in this dialect.")
-@click.option("--model", metavar="NAME", help="With --why: the next request to this model.")
-@click.option("--content", is_flag=True, help="Show what was said, too; of a request its body.")
-@as_json
-def command(
+def run(
     directory: str,
     session: str,
     *,
@@ -59,12 +35,7 @@ def command(
     content: bool,
     as_json: bool,
 ) -> int:
-    """Go through the past of a session. It reads the journal and calls nothing.
-
-    On a terminal it steps through with keys (? lists them), without a terminal it prints the newest moment. A frame's
-    number is what `show` prints; `show --find TEXT` finds it. Exit code 1: a request that was made again is not the
-    same as the recorded one.
-    """
+    """Run the command; see there."""
     if why is None and (on or dialect or model):
         raise click.UsageError("--branch, --dialect and --model go with --why", click.get_current_context())
     with replayed(directory, session) as replay:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from .codes import CLEAN, say
@@ -11,13 +12,35 @@ from .plain import parser_of
 if TYPE_CHECKING:
     import argparse
 
+    from .lines import Line
+
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+@cache
+def kinds() -> dict[str, tuple[type[Line], ...]]:
+    """The kinds of lines that each command prints."""
+    from . import lines
+
+    return {
+        "list": (lines.ListedSession,),
+        "show": (lines.ShownSession, lines.ShownFrame),
+        "tree": (lines.TreeSession, lines.TreeSegment),
+        "replay": (lines.ReplayMoment, lines.ReplayWhy, lines.ReplayRequest),
+        "diff": (lines.DiffChanges,),
+        "tail": (lines.TailRecord, lines.TailGone),
+        "verify": (lines.VerifyFinding, lines.VerifySummary),
+        "repair": (lines.RepairStep, lines.RepairFinding),
+        "export": (lines.ExportFile,),
+        "import": (lines.ImportFile,),
+        "stats": (lines.StatsStore, lines.StatsSession),
+        "doctor": (lines.DoctorCheck, lines.DoctorSummary),
+        "demo": (lines.DemoResult,),
+    }
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
     """What reads the arguments."""
-    from .lines import COMMANDS
-
     made = parser_of(
         prog,
         "Prints the JSON schema of one line of what a command prints with --json; without COMMAND, all of "
@@ -26,16 +49,14 @@ def parser(prog: str) -> argparse.ArgumentParser:
         "session-actor schema list",
         "session-actor schema > schemas.json",
     )
-    made.add_argument("command", nargs="?", choices=sorted(COMMANDS), metavar="COMMAND", help="which command")
+    made.add_argument("command", nargs="?", choices=sorted(kinds()), metavar="COMMAND", help="which command")
     made.set_defaults(run=_run)
     return made
 
 
 def _run(options: argparse.Namespace) -> int:
-    from .lines import COMMANDS
-
     name = options.command
-    found = schema_of(name) if name else {each: schema_of(each) for each in COMMANDS}
+    found = schema_of(name) if name else {each: schema_of(each) for each in kinds()}
     say(json.dumps(found, indent=2, sort_keys=True))
     return CLEAN
 
@@ -44,8 +65,5 @@ def schema_of(command: str) -> dict[str, Any]:
     """The JSON schema of one line of a command's output."""
     import msgspec
 
-    from .lines import COMMANDS
-
-    kinds = COMMANDS[command]
-    refs, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    refs, parts = msgspec.json.schema_components(kinds()[command], ref_template="#/$defs/{name}")
     return {"$schema": _DRAFT, "title": f"session-actor {command} --json", "anyOf": list(refs), "$defs": parts}

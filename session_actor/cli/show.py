@@ -2,33 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from .asking import as_json, at_option, directory, ended_by, moment_at, named, replayed, session
-from .codes import FOUND, counted, note, say
-from .harmless import one_line, shown_id
-from .lines import ShownSession
-from .output import iso, pressure, styled, tell, when
-from .telling import (
-    budget_part,
-    content_lines,
-    frame_part,
-    frames_of,
-    head_line,
-    json_of,
-    raw_text,
-    stack_ids,
-    text_in,
-    usage_part,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from session_actor.frames import Frame
-    from session_actor.replay import Moment
+from .asking import as_json, at_option, directory, named, session
 
 
 @named(
@@ -61,72 +37,6 @@ def command(
     as_json: bool,
 ) -> int:
     """Show what was said in a session, from the first frame to the newest, with the number of each frame."""
-    with replayed(directory, session) as replay:
-        moment = moment_at(replay, at)
-        frames = (moment.get(frame) for frame in ids) if ids else frames_of(
-            moment.state.table, stack_ids(moment.state, on, last)
-        )  # fmt: skip
-        (_tell_session if as_json else _say_session)(moment, on)
-        count = 0
-        for frame in _searched(frames, find):
-            count += 1
-            if as_json:
-                tell(frame_part(frame))
-            else:
-                _say_frame(frame)
-        if not as_json and find is not None:
-            note(f"{counted(count, 'frame')} found")
-        return ended_by(replay) or (FOUND if find is not None and not count else 0)
+    from .showing import run
 
-
-def _searched(frames: Iterator[Frame], find: str | None) -> Iterator[Frame]:
-    if find is None:
-        return frames
-    wanted = find.casefold()
-    return (frame for frame in frames if wanted in text_in(frame).casefold())
-
-
-def _say_frame(frame: Frame) -> None:
-    say("")
-    say(head_line(frame))
-    for line in content_lines(frame):
-        say(line)
-
-
-def _tell_session(moment: Moment, on: str | None) -> None:
-    tell(
-        ShownSession(
-            id=moment.session,
-            seq=moment.seq,
-            at=iso(moment.at_us) or "",
-            created_at=iso(moment.state.created_at_us),
-            branch=on or moment.branch,
-            head=moment.state.head_of(on),
-            frames=len(moment.stack(on)),
-            metadata=json_of(moment.state.raw_metadata),
-            ended=moment.ended,
-            usage=usage_part(moment.usage),
-            budget=budget_part(moment.budget(on=on)),
-        )
-    )
-
-
-def _say_session(moment: Moment, on: str | None) -> None:
-    say(styled(f"session {shown_id(moment.session)}", "bold") + f" · record {moment.seq:,} · {when(moment.at_us)}")
-    say(f"made {when(moment.state.created_at_us)} · {place_of(moment, on)} · {counted(len(moment.stack(on)), 'frame')}")
-    say(pressure(moment.budget(on=on)))
-    metadata = json_of(moment.state.raw_metadata)
-    if metadata is not None:
-        say(f"metadata {one_line(raw_text(moment.state.raw_metadata))}")
-    usage = moment.usage
-    if usage is not None and (usage.input_tokens or usage.output_tokens):
-        say(f"charged {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
-    if moment.ended is not None:
-        say(f"ended: {one_line(moment.ended)}")
-
-
-def place_of(moment: Moment, on: str | None = None) -> str:
-    """Where the head is."""
-    branch, head = on or moment.branch, moment.state.head_of(on)
-    where = "on no branch" if branch is None else f"on {one_line(branch)}"
-    return f"{where}, at frame {head}" if head is not None else f"{where}, empty"
+    return run(directory, session, at=at, on=on, last=last, ids=ids, find=find, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`session-actor tail DIR [ID]`: records as they come, of a store that a server has open."""
+"""What `session-actor tail DIR [ID]` does: records as they come, of a store that a server has open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from session_actor.persistence.errors import LineDamaged
 from session_actor.reserved import is_reserved
 from session_actor.service_errors import SessionDeleted, SessionNotFound
 
-from .asking import ID, as_json, check_own, check_there, directory, named, opened
+from .asking import check_own, check_there, opened
 from .codes import CORRUPT, note, say
 from .harmless import block, one_line, shown_id
 from .lines import TailGone, TailRecord
@@ -33,30 +33,7 @@ _SLOWER: Final = 4
 """A look that takes long is followed by a pause of so many times as long, at least."""
 
 
-@named(
-    "tail",
-    "session-actor tail conversations/                 # all sessions, from now on",
-    "session-actor tail conversations/ user-42 -n 20   # one, with its newest 20 records",
-    "session-actor tail conversations/ user-42 --no-follow --content",
-    "session-actor tail conversations/ --json | jq 'select(.kind == \"requested\")'",
-)
-@directory
-@click.argument("session", metavar="[ID]", type=ID, required=False)
-@click.option(
-    "-n", "--lines", type=click.IntRange(min=0), metavar="N", help="With ID: its newest N records first. Default: 10."
-)
-@click.option("--follow/--no-follow", default=True, help="Go on with what comes (default), or end.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(min=0.01),
-    default=0.5,
-    show_default=True,
-    metavar="S",
-    help="Seconds between looks.",
-)
-@click.option("--content", is_flag=True, help="Show what the records hold, too.")
-@as_json
-def command(
+def run(
     directory: str,
     session: str | None,
     *,
@@ -66,10 +43,7 @@ def command(
     content: bool,
     as_json: bool,
 ) -> int:
-    """Follow a store: each record as it comes, what it did, never what was said (--content shows that).
-
-    The store is read without its lock. A record is seen once it was written. Ctrl-C ends it with exit code 130.
-    """
+    """Run the command; see there."""
     if session is None and (lines is not None or not follow):
         raise click.UsageError("--lines and --no-follow need an ID", click.get_current_context())
     with opened(directory) as reader:

@@ -2,29 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from session_actor.history import live_runs
-from session_actor.runs import count
-
-from .asking import as_json, at_option, directory, ended_by, moment_at, named, replayed, session
-from .codes import counted, say
-from .harmless import brief, shown_id
-from .lines import TreeSegment, TreeSession
-from .output import iso, pressure, styled, tell, when
-from .segments import segments_of
-from .show import place_of
-from .telling import budget_part
-
-if TYPE_CHECKING:
-    from session_actor.replay import Moment
-
-    from .segments import Segment
-
-_LEVELS_DRAWN: Final = 24
-"""Lines further in are drawn no further in, with their level."""
-_WEIGHED: Final = 16
-"""With more branches than that, only the window of the head is weighed."""
+from .asking import as_json, at_option, directory, named, session
 
 
 @named(
@@ -43,91 +21,6 @@ def command(directory: str, session: str, *, at: str | None, as_json: bool) -> i
     The line of the head goes straight down; what leaves it is drawn first, further in. Frames that no branch,
     checkpoint or head holds (popped ones) are only counted.
     """
-    with replayed(directory, session) as replay:
-        moment = moment_at(replay, at)
-        (_tell_session if as_json else _say_session)(moment)
-        pressures = _pressures(moment)
-        for segment in segments_of(moment.state):
-            if as_json:
-                _tell_segment(segment, pressures)
-            else:
-                say(_drawn(segment, pressures))
-        return ended_by(replay)
+    from .drawing import run
 
-
-def _pressures(moment: Moment) -> dict[str, str]:
-    """How full the window is on each branch, of a few."""
-    names = moment.branches
-    if len(names) > _WEIGHED:
-        names = {} if moment.branch is None else {moment.branch: moment.head}
-    found: dict[str, str] = {}
-    for name, head in names.items():
-        budget = None if head is None else moment.budget(on=name)
-        if budget is not None:
-            found[name] = budget.pressure
-    return found
-
-
-def _held(moment: Moment) -> int:
-    return count(live_runs(moment.state))
-
-
-def _empty(moment: Moment) -> tuple[str, ...]:
-    return tuple(name for name, head in moment.branches.items() if head is None)
-
-
-def _tell_session(moment: Moment) -> None:
-    tell(
-        TreeSession(
-            id=moment.session,
-            seq=moment.seq,
-            at=iso(moment.at_us) or "",
-            branch=moment.branch,
-            head=moment.head,
-            frames=len(moment.state.table),
-            held=_held(moment),
-            budget=budget_part(moment.budget()),
-            empty=_empty(moment),
-        )
-    )
-
-
-def _tell_segment(segment: Segment, pressures: dict[str, str]) -> None:
-    tell(
-        TreeSegment(
-            first=segment.first,
-            last=segment.last,
-            parent=segment.parent,
-            level=segment.level,
-            branches=segment.branches,
-            checkpoints=segment.checkpoints,
-            head=segment.is_head,
-            pressures={name: pressures[name] for name in segment.branches if name in pressures},
-        )
-    )
-
-
-def _say_session(moment: Moment) -> None:
-    say(styled(f"session {shown_id(moment.session)}", "bold") + f" · record {moment.seq:,} · {when(moment.at_us)}")
-    frames = len(moment.state.table)
-    free = frames - _held(moment)
-    left = f", {free:,} of them held by nothing" if free else ""
-    say(f"{place_of(moment)} · {counted(frames, 'frame')}{left}")
-    say(pressure(moment.budget()))
-    for name in _empty(moment):
-        say(f"{styled(f'[{brief(name)}]', 'green')} is empty")
-
-
-def _drawn(segment: Segment, pressures: dict[str, str]) -> str:
-    level = min(segment.level, _LEVELS_DRAWN)
-    prefix = "│ " * (level - 1) + "├─" if segment.level and segment.is_turn_off else "│ " * level
-    deeper = f"(level {segment.level}) " if segment.level > level else ""
-    many = segment.last - segment.first + 1
-    frames = f"{segment.first}" if many == 1 else f"{segment.first}-{segment.last} ({counted(many, 'frame')})"
-    labels = [styled(f"({brief(name)})", "yellow") for name in segment.checkpoints]
-    for name in segment.branches:
-        told = styled(f"[{brief(name)}]", "green")
-        labels.append(f"{told} {styled(pressures[name], pressures[name])}" if name in pressures else told)
-    if segment.is_head:
-        labels.append(styled("<- head", "bold"))
-    return "  ".join([f"{prefix}{'●' if segment.is_head else '○'} {deeper}{frames}", *labels])
+    return run(directory, session, at=at, as_json=as_json)

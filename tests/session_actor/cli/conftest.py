@@ -1,0 +1,106 @@
+"""A store with a conversation that has a bit of everything, and a way to run commands in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import jsonschema
+import pytest
+
+from session_actor import Reference, SessionService, Tool, ToolCall, Usage
+from session_actor.__main__ import main
+from session_actor.cli.schemas import schema_of
+
+ODD = '-odd "id"\n\x1b[31m\ud800'
+
+
+class Ran(NamedTuple):
+    """What a command answered and printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def objects(self) -> list[dict]:
+        return [json.loads(line) for line in self.lines]
+
+
+@pytest.fixture
+def run(capfdbinary):
+    """Runs a command in this process; what it prints with --json is validated."""
+
+    def run(*arguments: object) -> Ran:
+        capfdbinary.readouterr()
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as ended:
+            code = ended.code
+        out, err = capfdbinary.readouterr()
+        ran = Ran(code, out.decode(), err.decode())
+        if "--json" in arguments and arguments[0] in WITH_JSON:
+            assert out.isascii()
+            for line in ran.objects:
+                jsonschema.validate(line, schema_of(arguments[0]), jsonschema.Draft202012Validator)
+        return ran
+
+    return run
+
+
+WITH_JSON = {
+    *("list", "show", "tree", "replay", "diff", "tail", "verify", "repair", "export", "import", "stats", "doctor"),
+    "demo",
+}
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store, which no test changes."""
+    root = tmp_path_factory.mktemp("cli") / "conversations"
+    asyncio.run(fill(root))
+    return root
+
+
+async def fill(root: Path) -> None:
+    """Three sessions."""
+    async with SessionService.open(root) as service:
+        await talk(service)
+        await service.session(ODD, create=True)
+        await (await service.session("chat/7", create=True)).add_user("Hello")
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(made, tmp_path / "conversations"))
+
+
+async def talk(service: SessionService) -> None:
+    """Frames 1 to 9, by records 2 to 15: instructions, a call, a request, branches, a checkpoint, what is popped."""
+    session = await service.session("user-42", create=True, metadata={"user": "mira"})
+    await session.configure(system="You read gauges.", tools=[Tool("read", "", {"type": "object"})], model="gpt-4o")
+    await session.add_user("secret question\n── frame 99 · user\x1b[31m\x9b2J\u202e")
+    await session.add_assistant(
+        "Looking.",
+        tool_calls=[ToolCall("call-1", "read", '{"station":"Mole"}')],
+        usage=Usage(input_tokens=180, output_tokens=25),
+    )
+    await session.add_tool_result("call-1", "secret result")
+    await session.build_request("openai_chat")
+    await session.checkpoint("before")
+    await session.add_user(["secret page", Reference("trust me", "https://example.org")], key="a")
+    await session.fork("before", branch="ship", user_input="By ship.", assistant_output="secret ship")
+    await session.goto("main")
+    await session.push("Popped.", "secret popped", assumptions=["secret assumption"], decisions=["secret decision"])
+    await session.pop()
+    await session.push("x", "y", turns=[], pinned=True)
+    await session.fork("before", branch="train", user_input="By train.", assistant_output="secret train")
+    await session.goto("main")
