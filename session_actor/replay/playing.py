@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
 from copy import deepcopy
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -95,13 +96,22 @@ class _Frames:
 class _Shelf(Shelf):
     """Tells a frame that was pruned since: the states before that still have it."""
 
-    __slots__ = ()
+    __slots__ = ("_lines",)
+
+    def __init__(self, lines: SessionLines, archive: _Frames) -> None:
+        """`lines`: they tell whether anything was pruned."""
+        super().__init__(lines.session, archive)
+        self._lines = lines
 
     def fill(self, table: Table, ids: Sequence[int]) -> None:
-        """See `Shelf.fill`. Raises FrameUnknown when the highest of `ids` is nowhere."""
-        super().fill(table, ids)
-        if ids and table.is_cold(ids[-1]):
-            raise FrameUnknown(ids[-1], "it was pruned since, and its record is gone")
+        """See `Shelf.fill`. Raises FrameUnknown for one whose record is gone."""
+        try:
+            super().fill(table, ids)
+        except StoreCorrupt as error:
+            if type(error) is not StoreCorrupt or not self._lines.base.seq:
+                raise  # that is damage
+            missing = next(frame for frame in ids if table.is_cold(frame))
+            raise FrameUnknown(missing, "it was pruned since, and its record is gone") from None
 
 
 class Player:
@@ -124,7 +134,7 @@ class Player:
         """The records of requests."""
         self.first = 0
         """The position of the first record whose state is known."""
-        self._shelf = _Shelf(self.lines.session, _Frames(self.timeline))
+        self._shelf = _Shelf(self.lines, _Frames(self.timeline))
         self._saved: list[_Saved] = []
         self._every = PIECE_RECORDS
         self._bytes_since = 0
@@ -289,7 +299,8 @@ class Player:
         state.models = self._models
         state.session = state.session or self.lines.session
         if state.head is not None:
-            state.table.get(state.head)
+            with suppress(FrameUnknown):  # pruned since: whoever asks for it is told
+                state.table.get(state.head)
         return state
 
     def _piece(self, start: int, stop: int) -> list[Record]:

@@ -166,12 +166,17 @@ class _Import:
     def _name(self, begun: Begun | None) -> str:
         """The id of the session of a conversation."""
         if begun is None or not begun.of_many:
-            told = None if begun is None else begun.name
-            return self._session_id or (told or PurePath(self._path).stem)[:NAME_LIMIT]
+            return self._named(None if begun is None else begun.name)
         self._many += 1
         if self._session_id is None and begun.name is not None:
             return begun.name[:NAME_LIMIT]
-        return f"{self._session_id or PurePath(self._path).stem}-{self._many}"
+        return f"{self._named(None)}-{self._many}"
+
+    def _named(self, told: str | None) -> str:
+        """`told`: what the file calls it."""
+        if self._session_id is not None:
+            return self._session_id
+        return (told or PurePath(self._path).stem)[:NAME_LIMIT]
 
     async def restore(self, lines: AsyncIterator[Line], unread: Unread) -> None:
         """Import our own export, or several one after the other."""
@@ -208,7 +213,7 @@ class _Import:
         return head
 
     async def _restoring(self, head: Head | None) -> Restoring:
-        name = self._session_id or (PurePath(self._path).stem if head is None else head.session)[:NAME_LIMIT]
+        name = self._named(None if head is None else head.session)
         if name in self.sessions:
             name = f"{name}-{len(self.sessions) + 1}"
         metadata = None if head is None else thawed(head.metadata)

@@ -116,7 +116,9 @@ class Restoring:
         branches = tuple(
             (name, frame if self._has(frame) else None) for name, frame in sealed.branches if _is_name(name)
         )
-        known = {name for name, _ in branches}
+        known = dict(branches)
+        attached = sealed.attached if sealed.attached in known else None
+        head = sealed.head if attached is None else known[attached]
         return msgspec.structs.replace(
             sealed,
             branches=branches or ((MAIN, None),),
@@ -125,8 +127,8 @@ class Restoring:
                 for name, frame in sealed.checkpoints
                 if self._has(frame) and _is_name(name) and name not in known
             ),
-            head=sealed.head if self._has(sealed.head) else None,
-            attached=sealed.attached if sealed.attached in known else None,
+            head=head if self._has(head) else None,
+            attached=attached,
             overlays=tuple(one for one in sealed.overlays if self._has(one.covered_frame)),
             pins=tuple((frame, pin) for frame, pin in sealed.pins if self._has(frame)),
             marks=tuple(mark for mark in sealed.marks if self._has(mark.at)),

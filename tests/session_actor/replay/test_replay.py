@@ -306,6 +306,34 @@ async def test_a_pruned_session_is_replayed_from_where_it_can(folder):
         assert replay.why(5).reason in {"pruned", "popped"}
 
 
+async def test_a_frame_that_was_pruned_since_is_no_damage(folder):
+    store = FileStore(folder, segment_bytes=20_000, journal_bytes=3_000)
+    async with SessionService.open(store, idle_timeout_s=None) as service:
+        session = await service.session("user-42", create=True)
+        await session.push("first")
+        for number in range(120):
+            await session.push(f"text {number}", "x" * 100)
+        await session.fork(60, user_input="kept")
+        await session.delete_branch("main")
+    async with SessionService.open(folder, idle_timeout_s=None) as service:
+        session = await service.session("user-42")
+        await session.prune()
+        await session.push("last")
+    known, gone = 0, set[int]()
+    with await Replay.open(folder, "user-42") as replay:
+        for seq in replay.seqs():
+            moment = replay.at(seq=seq)
+            for frame in range(1, moment.state.next_id):
+                try:
+                    if moment.state.table.has(frame):
+                        known += moment.get(frame).id == frame
+                except FrameUnknown:
+                    gone.add(frame)
+        assert replay.damage is None
+    assert known > 60
+    assert 100 in gone
+
+
 async def test_a_pruned_session_without_a_snapshot_says_so(folder):
     await pruned(folder)
     for path in (folder / "snapshots").rglob("*.ndjson"):

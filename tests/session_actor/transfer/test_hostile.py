@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from session_actor import InvalidArgument
+from session_actor import InvalidArgument, UnusableId
 from session_actor.transfer import new_file
 from session_actor.transfer.exporting import export_session
 from session_actor.transfer.importing import import_transcript
@@ -189,6 +189,28 @@ async def test_an_export_whose_head_cannot_be_read_is_not_mixed_with_the_one_bef
 
     assert (report.added, len(report.unread), report.sessions) == (4, 1, ["first", "out"])
     assert first.branches == second.branches == {"main": 2}
+
+
+@pytest.mark.parametrize("form", ["ndjson", "openai-chat"])
+async def test_an_empty_session_id_is_refused_and_not_passed_over(tmp_path: Path, form: str):
+    path = tmp_path / "t"
+    path.write_bytes(b"".join(await exported(path, "s")) if form == "ndjson" else b'{"role":"user","content":"x"}')
+    async with memory() as service:
+        with pytest.raises(UnusableId):
+            await import_transcript(service, path, form, session_id="")
+        assert [info.id async for info in service.sessions()] == []
+
+
+async def test_a_head_that_is_not_where_its_branch_is_goes_there(tmp_path: Path):
+    path = tmp_path / "out.ndjson"
+    *lines, tail = await exported(path, "s")
+    made = json.loads(tail)
+    path.write_bytes(b"".join([*lines, json.dumps({**made, "sealed": {**made["sealed"], "head": None}}).encode()]))
+    async with memory() as service:
+        report, state = await imported(service, path)
+        frame = await (await service.session("s")).push("on")
+
+    assert (report.unread, state.branches, frame.parent) == ([], {"main": 3}, 2)
 
 
 async def test_a_thousand_repeats_cost_no_more_than_as_many_others(tmp_path: Path):
