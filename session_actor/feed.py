@@ -241,6 +241,8 @@ class ChangeFeed:
         """A change is shown."""
         if self._ending:
             return
+        if self._last_seq is None:
+            self._last_seq = change.seq - 1
         if len(self._queue) >= self._limit:
             self._queue.clear()  # the store has it
             self.finish(Lagged(self._cell.id, self._last_seq or 0, lost=False))
@@ -252,6 +254,7 @@ class ChangeFeed:
         """Nothing follows."""
         if not self._ending:
             self._ending.append(error)
+        self._counted()
         self._wake()
 
     def _wake(self) -> None:
@@ -330,7 +333,7 @@ class ChangeFeed:
             await self.aclose()
             raise
         if self._last_seq is None:
-            self._last_seq = self._queue[0].seq - 1 if self._queue else settled
+            self._last_seq = settled
         self._started = True
 
     async def _settle(self) -> int:

@@ -40,8 +40,10 @@ async def idle(feed) -> bool:
     waiting = asyncio.ensure_future(anext(feed))
     for _ in range(20):
         await asyncio.sleep(0)
+    told = waiting.done()
     waiting.cancel()
-    return not waiting.done()
+    await asyncio.wait([waiting])
+    return not told
 
 
 async def test_a_change_is_told_with_its_number_its_kind_and_what_it_concerns(session):
@@ -135,6 +137,17 @@ async def test_a_reader_that_is_too_slow_is_told_where_it_was_and_can_go_on_from
         await anext(feed)
     assert (caught.value.last_seq, caught.value.lost, await rest(feed)) == (3, False, [])
     assert await taken(session.changes(caught.value.last_seq), 21) == list(range(4, 25))
+
+
+async def test_a_reader_that_is_too_slow_to_even_begin_loses_nothing_either(service, session):
+    await service._lifetime.population.rest(session.id)
+    feed = session.changes(limit=2)
+    for number in range(5):
+        await session.add_user(str(number))
+    assert await taken(feed, 5) == [2, 3, 4, 5, 6]
+    with pytest.raises(Lagged) as caught:
+        await anext(feed)
+    assert (caught.value.last_seq, caught.value.lost) == (6, False)
 
 
 async def test_a_reader_of_another_history_is_told_to_read_anew(session):
@@ -286,3 +299,24 @@ async def test_a_session_that_is_not_there_is_an_error_of_the_first_change(servi
     assert await rest(feed) == []
     with pytest.raises(SessionNotFound):
         await service.session("other")
+
+
+async def test_changes_held_at_a_crash_are_shown_in_order_when_the_disk_has_them(folder):
+    disk = TroubledDisk()
+    async with SessionService.open(FileStore(folder, disk=disk)) as service:
+        session = await service.session("user-42", create=True)
+        await session.flush()
+        feed = session.changes()
+        gate = disk.hold("sync")
+        try:
+            slow = asyncio.ensure_future(session.add_user("slow", durability="synced"))
+            await asyncio.sleep(0)
+            with pytest.raises(SessionCrashed):
+                await session.send(Poison("x"))
+            with pytest.raises(SessionCrashed):  # its outcome is unknown to the caller; the record is kept
+                await slow
+            await session.add_user("after the crash")
+            assert await idle(feed)
+        finally:
+            gate.set()
+        assert await taken(feed, 2) == [2, 3]
