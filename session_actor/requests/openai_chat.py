@@ -11,6 +11,7 @@ from session_actor.blocks import Image, Native, Text, Thinking, ToolCall
 
 from . import media
 from .extra import checked_extra
+from .many_calls import shared_out
 from .texts import clean, free_object, visible, wire_name
 from .tools import described, offered, schema_of, system_of
 from .turns import one_by_one, part_of
@@ -26,12 +27,15 @@ MESSAGES: Final = "messages"
 OWNED: Final = frozenset({"model", "messages", "tools", "functions", "max_completion_tokens", "max_tokens"})
 
 _BETWEEN: Final = "\n\n"
+_MOST_CALLS: Final = 128
+"""What the API answers to more: "Invalid 'messages[2].tool_calls': array too long. Expected an array with maximum
+length 128" (github.com/openai/openai-dotnet/issues/317)."""
 _OURS: Final = frozenset({"role", "content", "tool_calls", "function_call"})
 
 
 def messages(entries: Sequence[Entry], _model: str, /) -> list[dict[str, Any]]:
-    """As `Renderer.messages`. Each result is a message of its own, right after the calls."""
-    return one_by_one(entries, _said, _result, _user)
+    """As `Renderer.messages`. Each result is a message of its own, right after the calls; 128 calls are a message."""
+    return one_by_one(shared_out(entries, _MOST_CALLS), _said, _result, _user)
 
 
 def assemble(
