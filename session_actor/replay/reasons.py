@@ -10,12 +10,15 @@ from session_actor.ledger import notes as words
 from session_actor.requests.request import Note
 
 if TYPE_CHECKING:
-    from session_actor.frames import Frame
+    from session_actor.frames import Frame, Turn
+    from session_actor.ledger.view import View
     from session_actor.window.fitting import Fit
 
 REASONS: Final[dict[str, str]] = {
     "shown": "it is in the request, whole",
     "partly": "it is in the request, but for what the notes say",
+    "cut": "some turns of it are in the request: the conversation is longer than the window, the others are left out",
+    "no_room": "it is in the request, a text in the place of images or documents: the request has no room for them",
     "stub": "it is in the request, its tool results as one line each: they are old, and the window fills up",
     "shortened": "it is in the request, its long tool result without its middle",
     "kept": "it is in the request though what is around it is not: it is pinned, or what the user asked for last",
@@ -34,7 +37,9 @@ REASONS: Final[dict[str, str]] = {
 }
 """The words of `Why.reason`, and what each of them says."""
 
-SHOWN: Final = frozenset({"shown", "partly", "stub", "shortened", "kept", "instructions", "correction"})
+SHOWN: Final = frozenset({
+    "shown", "partly", "cut", "no_room", "stub", "shortened", "kept", "instructions", "correction",
+})  # fmt: skip
 _HIDING: Final = frozenset({words.THINKING, words.NATIVE, words.CALL, words.RESULT})
 _OF_OTHERS: Final = frozenset({words.TRIMMED, words.SUMMARY, words.TRIM_NOTE, words.TOOL})
 """Notes whose frame is a border, or that speak of instructions."""
@@ -57,8 +62,8 @@ class Why(msgspec.Struct, frozen=True):
     head: int | None
     """The newest frame of the stack that it shows; None: an empty one."""
     by: int | None = None
-    """What it is due to: the number of the mark (trimmed, stub) or of the compaction, the record (later), or the frame
-    of the instructions that are in force (superseded); None: nothing of the kind."""
+    """What it is due to: the number of the mark (trimmed, cut, stub, no_room) or of the compaction, the record (later),
+    or the frame of the instructions that are in force (superseded); None: nothing of the kind."""
     notes: tuple[Note, ...] = ()
     """What the request says of this frame: what of it is left out, and what was put in for it."""
 
@@ -102,31 +107,65 @@ def without_turns(frame: Frame, configured: int | None) -> Cause | None:
 
 
 def _shown(frame: Frame, fit: Fit) -> Cause:
+    view = fit.rendered.view
     omitted, added = fit.rendered.done.notes(fit.sent)
     of_it = [note for note in omitted if note.frame == frame.id and note.what not in _OF_OTHERS]
     notes = (*of_it, *(note for note in added if note.frame == frame.id and note.what not in _OF_OTHERS))
-    said = {note.what for note in of_it}
-    if _says_nothing(frame, of_it):
+    said, turns = {note.what for note in of_it}, _shown_turns(frame, view)
+    mark = None if fit.mark is None else fit.mark.number
+    if _says_nothing([frame.turns[number] for number in turns], of_it):
         return Cause("omitted", notes=notes)
     if frame.retracted is not None:
         return Cause("correction", notes=notes)
+    if len(turns) < len(frame.turns):
+        return Cause("cut", f"of its {len(frame.turns)} turns {_numbers(turns)}", mark, notes)
+    less = _left_out(frame, view, said, mark) or Cause("kept" if frame.id < view.cut else "shown")
+    return less._replace(notes=notes)
+
+
+def _left_out(frame: Frame, view: View, said: set[str], mark: int | None) -> Cause | None:
+    """What there is less of in a frame that is shown with all its turns; None: nothing."""
     if words.STUB in said:
-        more = f"results below frame {fit.rendered.view.stubs} are shown so"
-        return Cause("stub", more, None if fit.mark is None else fit.mark.number, notes)
+        return Cause("stub", f"results {_below(view)} are shown so", mark)
     if words.LONG in said:
-        return Cause("shortened", notes=notes)
-    if said:
-        return Cause("partly", notes=notes)
-    return Cause("kept" if frame.id < fit.rendered.view.cut else "shown", notes=notes)
+        return Cause("shortened")
+    if said & {words.IMAGE, words.DOCUMENT} and (frame.id, 0, 0) < view.unseen:
+        return Cause("no_room", f"those from frame {view.unseen[0]} on have room", mark)
+    return Cause("partly") if said else None
 
 
-def _says_nothing(frame: Frame, omitted: list[Note]) -> bool:
-    """Whether all that it holds was left out."""
+def _shown_turns(frame: Frame, view: View) -> list[int]:
+    """The numbers of its turns that are shown."""
+    if not view.hides_turns_of(frame.id):
+        return list(range(len(frame.turns)))
+    return [number for number in range(len(frame.turns)) if view.shows_turn(frame.id, number)]
+
+
+def _numbers(turns: list[int]) -> str:
+    """Turns for people, from 1: "1, 3 to 7"."""
+    runs: list[list[int]] = []
+    for number in turns:
+        if runs and runs[-1][1] == number:
+            runs[-1][1] += 1
+        else:
+            runs.append([number + 1, number + 1])
+    return ", ".join(f"{first} to {last}" if first < last else str(first) for first, last in runs)
+
+
+def _below(view: View) -> str:
+    """What is old enough to be one line."""
+    if not view.stub_turn:
+        return f"below frame {view.stubs}"
+    return f"before turn {view.stub_turn + 1} of frame {view.stubs}"
+
+
+def _says_nothing(turns: list[Turn], omitted: list[Note]) -> bool:
+    """Whether all that these turns of a frame hold was left out."""
     empty = sum(note.what == words.EMPTY for note in omitted)
-    if empty and empty >= len(frame.turns):
+    if empty and empty >= len(turns):
         return True
     hidden = sum(note.what in _HIDING for note in omitted)
-    return hidden > 0 and hidden + empty >= sum(max(1, len(turn.blocks)) for turn in frame.turns)
+    return hidden > 0 and hidden + empty >= sum(max(1, len(turn.blocks)) for turn in turns)
 
 
 def sentence(frame: int, cause: Cause) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+
 import msgspec
 import pytest
 
 from session_actor import BranchUnknown, FrameUnknown, InvalidArgument, Replay, SessionService, ToolCall
-from session_actor.blocks import Text, Thinking
+from session_actor.blocks import Image, Text, Thinking, ToolResult
 from session_actor.commands import (
     AddAssistant,
     AddResponse,
@@ -81,6 +83,43 @@ async def test_trimmed_names_the_mark_and_where_it_was_made(folder):
         assert (why.shown, why.reason, why.by, why.request) == (False, "trimmed", mark.number, None)
         assert f"mark {mark.number}, made at frame {mark.at}" in why.what
         assert replay.why(1).reason == "instructions"
+
+
+async def test_a_frame_of_which_some_turns_have_no_room_says_which_are_shown(folder):
+    live = Asked("tiny")
+    turns = [Turn("user", (Text("<turn 1>"),))]
+    for number in range(2, 42, 2):
+        text = Text(f"<turn {number}> " + "I look. " * 60)
+        turns.append(Turn("assistant", (text, ToolCall(f"c{number}", "ls", "{}"))))
+        turns.append(Turn("tool", (ToolResult(f"c{number}", (Text(f"<turn {number + 1}>"),)),)))
+    live.do(Push(turns=turns))
+    live.do(AddAssistant("Done."))
+    request = live.ask("anthropic")
+    seen = [number for number in range(1, 42) if f"<turn {number}>" in shown(request)]
+    assert seen == [1, *range(seen[1], 42)]
+    with await opened(folder, live) as replay:
+        why = replay.why(2, request=request.seq)
+        assert (why.shown, why.reason, why.by) == (True, "cut", live.state.marks[-1].number)
+        assert f"of its 41 turns 1, {seen[1]} to 41" in why.what
+        assert replay.why(3, request=request.seq).reason == "shown"
+
+
+async def test_images_that_a_request_has_no_room_for_are_told_apart_from_those_that_no_model_takes(folder):
+    sees = msgspec.structs.replace(MODELS["small"], name="sees", window=1_000_000)
+    large = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + struct.pack(">II", 2_001, 10) + bytes(5)
+    live = Asked("small")
+    live.state.models = {**MODELS, "sees": sees}
+    for _ in range(21):
+        live.do(AddUser(["Look", Image(data=large, media_type="image/png")]))  # 2 to 22
+    live.do(AddUser([Image(data=b"BM", media_type="image/bmp"), "And this?"]))  # 23
+    asked = live.do(BuildRequest("anthropic", model="sees")).seq
+    mark = live.state.marks[-1]
+    with await opened(folder, live, {**MODELS, "sees": sees}) as replay:
+        first, last = replay.why(2, request=asked), replay.why(23, request=asked)
+        assert (first.reason, first.by, first.shown) == ("no_room", mark.number, True)
+        assert "no room" in first.what
+        assert replay.why(22, request=asked).reason == "shown"
+        assert (last.reason, last.by) == ("partly", None)
 
 
 async def test_frames_of_other_branches_popped_later_and_pruned_ones_are_told_apart(folder):
