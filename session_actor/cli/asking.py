@@ -118,12 +118,17 @@ def replayed(path: str, session_id: str) -> Generator[Replay]:
             try:
                 replay = Replay.of(reader, session_id)
             except MomentUnknown as error:
-                records = reader.records(session_id)
-                for _ in records:
-                    pass
-                raise Stop(str(error), CORRUPT) if records.damage else error  # noqa: B904 - the message has it all
+                raise stopped(reader, session_id, error) from error
         with replay:
             yield replay
+
+
+def stopped(reader: Reader, session_id: str, error: Exception) -> Exception:
+    """What to raise for a session of which nothing can be gone to: with the code of damage, if that is why."""
+    records = reader.records(session_id)
+    for _ in records:
+        pass
+    return error if records.damage is None else Stop(str(error), CORRUPT)
 
 
 def check_there(reader: Reader, session_id: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 import click
 
-from .asking import ID, as_json, check_own, check_there, directory, named, opened
+from .asking import ID, as_json, check_own, check_there, directory, named, opened, stopped
 from .codes import CORRUPT, counted, note
 from .harmless import shown_id
 from .lines import ExportFile
@@ -84,12 +84,16 @@ def command(
 
 
 def _export(reader: Reader, sessions: tuple[str, ...], form: str, file: BinaryIO, *, quiet: bool) -> list[ExportReport]:
+    from session_actor.replay.errors import MomentUnknown
     from session_actor.transfer import export_session
 
     found: list[ExportReport] = []
     for session in sessions:
         with contextlib.nullcontext() if quiet else busy(f"exporting {shown_id(session)}"):
-            found.append(asyncio.run(export_session(reader, session, file, form)))
+            try:
+                found.append(asyncio.run(export_session(reader, session, file, form)))
+            except MomentUnknown as error:
+                raise stopped(reader, session, error) from error
     return found
 
 
@@ -109,6 +113,10 @@ class ForTerminal:
         text = self._decoder.decode(data)
         self._stream.write("".join(each if each.isprintable() or each == "\n" else _escape(each) for each in text))
         return len(data)
+
+    def flush(self) -> None:
+        """Have what was written shown."""
+        self._stream.flush()
 
 
 def _escape(character: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.blocks import Document, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
 from session_actor.paths import path_runs
-from session_actor.table import SPAN, Table
+from session_actor.table import Table
 
 from .harmless import block, brief, one_line
 from .lines import BlockPart, BudgetPart, ShownFrame, TurnPart, UsagePart
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from session_actor.state import State
 
 _RULE: Final = "──"
+_PIECE: Final = 64
+"""So many frames are read at once: memory holds no more."""
 
 
 # --- finding them -----------------------------------------------------------------------------------------------------
@@ -44,7 +46,7 @@ def stack_ids(state: State, on: str | None = None, last: int | None = None) -> I
 
 def frames_of(table: Table, ids: Iterator[int]) -> Iterator[Frame]:
     """These frames, read in pieces; what was on the disk is not kept in memory."""
-    while wanted := [frame for frame, _ in zip(ids, range(SPAN), strict=False)]:
+    while wanted := [frame for frame, _ in zip(ids, range(_PIECE), strict=False)]:
         source = _warmed(table, wanted)
         for frame_id in wanted:
             frame = table.slot(frame_id) or source.slot(frame_id)

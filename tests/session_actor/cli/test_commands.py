@@ -200,7 +200,9 @@ def test_any_text_becomes_harmless(text):
 # --- colours ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+@pytest.mark.parametrize(
+    ("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
 def test_colours_are_for_terminals_and_no_color_is_kept(monkeypatch, capsys, made, environment, coloured):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")

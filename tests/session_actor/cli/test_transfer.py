@@ -1,0 +1,121 @@
+"""`export` and `import`."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import sys
+
+import pytest
+
+from session_actor import SessionService
+from session_actor.__main__ import main
+from session_actor.cli.exporting import ForTerminal
+
+from .conftest import ODD
+
+
+def test_what_was_exported_is_imported_as_an_equal_session(run, made, tmp_path):
+    file = tmp_path / "user-42.ndjson"
+    (line,) = run("export", made, "user-42", "-o", file, "--json").objects
+    assert (line["sessions"], line["size_bytes"], line["damage"]) == (["user-42"], file.stat().st_size, [])
+    assert run("export", made, "user-42").out == file.read_text()
+    (line,) = run("import", tmp_path / "other", file, "--create", "--json").objects
+    assert (line["form"], line["sessions"], line["added"], line["skipped"]) == ("ndjson", ["user-42"], 9, 0)
+    assert run("export", tmp_path / "other", "user-42").lines[1:] == run("export", made, "user-42").lines[1:]
+    (line,) = run("import", tmp_path / "other", file, "--json").objects
+    assert (line["added"], line["skipped"]) == (0, 9)
+    assert "9 there already" in run("import", tmp_path / "other", file).out
+
+
+def test_all_sessions_go_into_one_file_and_come_back(run, made, tmp_path):
+    file = tmp_path / "all.ndjson"
+    ran = run("export", made, "--all", "-o", file)
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("3 sessions, ")
+    assert run("import", tmp_path / "other", file, "--create").code == 0
+    ids = [line["id"] for line in run("list", tmp_path / "other", "--json").objects]
+    assert ids == sorted([ODD, "chat/7", "user-42"])
+
+
+def test_an_import_can_be_given_another_id(run, made, tmp_path):
+    run("export", made, "user-42", "-o", tmp_path / "x")
+    (line,) = run("import", tmp_path / "o", tmp_path / "x", "--session", '"-\\u001b"', "--create", "--json").objects
+    assert line["sessions"] == ["-\x1b"]
+
+
+def test_markdown_is_for_people(run, made):
+    assert run("export", made, "user-42", "--form", "markdown").out.startswith("# Conversation `user-42`\n")
+
+
+def test_lines_that_cannot_be_read_are_told_and_answered_with_one(run, made, tmp_path):
+    file = tmp_path / "user-42.ndjson"
+    lines = run("export", made, "user-42").out.splitlines(keepends=True)
+    file.write_text("".join([*lines[:3], "{broken\n", *lines[3:]]))
+    ran = run("import", tmp_path / "other", file, "--create")
+    assert ran.code == 1
+    assert f"byte {len(''.join(lines[:3]).encode())}: " in ran.err
+    assert "9 frames added" in ran.out
+
+
+def test_an_import_makes_no_store_unless_it_is_told_to(run, made, tmp_path):
+    run("export", made, "user-42", "-o", tmp_path / "x")
+    ran = run("import", tmp_path / "typo", tmp_path / "x")
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert "--create" in ran.err
+    assert not (tmp_path / "typo").exists()
+
+
+def test_a_file_of_no_form_is_told_in_one_line(run, folder, tmp_path):
+    (tmp_path / "x").write_text("hello\n")
+    ran = run("import", folder, tmp_path / "x")
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert run("import", folder, tmp_path / "missing").code == 2
+
+
+@pytest.mark.parametrize("options", [[], ["user-42", "--all"], ["user-42", "--json"]], ids=" ".join)
+def test_exports_that_make_no_sense_are_told_in_one_line(run, made, options):
+    ran = run("export", made, *options)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+
+
+def test_a_file_keeps_what_it_was_when_an_export_fails(run, made, tmp_path):
+    file = tmp_path / "x"
+    file.write_text("before")
+    assert run("export", made, "user-42", "nobody", "-o", file).code == 2
+    assert file.read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_lines_on_a_terminal_are_escaped_and_say_the_same(made, monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert main(["export", str(made), "user-42"]) == 0
+    shown = terminal.getvalue()
+    assert all(character.isprintable() or character == "\n" for character in shown)
+    said = [json.loads(line) for line in shown.splitlines()]
+    assert "secret question\n── frame 99 · user\x1b[31m\x9b2J\u202e" in texts_in(said)
+
+
+def texts_in(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for each in inside for text in texts_in(each)]
+
+
+def test_a_character_that_two_pieces_share_is_written_once():
+    writer = ForTerminal(terminal := io.StringIO())
+    for byte in "ä\x9b\x7f\n".encode():
+        writer.write(bytes([byte]))
+    assert terminal.getvalue() == "ä\\u009b\\u007f\n"
+
+
+async def test_a_live_store_is_exported_and_takes_no_import(folder, tmp_path, capsys):
+    async with SessionService.open(folder):
+        file = tmp_path / "x.ndjson"
+        assert await asyncio.to_thread(main, ["export", str(folder), "user-42", "-o", str(file)]) == 0
+        assert await asyncio.to_thread(main, ["import", str(folder), str(file)]) == 5
+        assert len(capsys.readouterr().err.splitlines()) == 2
