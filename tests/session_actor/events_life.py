@@ -231,7 +231,7 @@ async def on_bad_disks(folder: Path) -> None:
                 disk.errors[call] = errno.EIO
                 for step in steps(service, sessions):
                     with suppress(SessionActorError, PersistenceError, OSError, TimeoutError):
-                        async with asyncio.timeout(0.1):
+                        async with asyncio.timeout(0.2):
                             await step
                 disk.errors.clear()
                 with suppress(SessionActorError):
