@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 MAX_LINE_BYTES: Final = 64 << 20
 """No line, and no document that is one JSON value, may be longer: it is held in memory as a whole."""
 
-_CHUNK_BYTES: Final = 1 << 18
+_CHUNK_BYTES: Final = 1 << 16
+"""Between two of them others have their turn."""
 
 
 class Line(NamedTuple):

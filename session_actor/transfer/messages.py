@@ -64,7 +64,7 @@ async def is_document(path: str | os.PathLike[str]) -> bool:
             if not start:
                 continue
             if not start.startswith(b"{"):
-                return True
+                return start.startswith(b"[")  # else a line that is broken: the others are read
             try:
                 first = fields(parsed(data))
             except UNREADABLE:

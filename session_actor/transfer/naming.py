@@ -9,7 +9,7 @@ import msgspec
 from session_actor.compaction.facts import Facts
 from session_actor.compaction.overlays import OVERLAYS_KEPT, Overlay
 from session_actor.history import seal_of
-from session_actor.names import MAIN, NAME_LIMIT, free_name
+from session_actor.names import MAIN, NAME_LIMIT
 from session_actor.tokens.estimate import estimate_tokens
 
 if TYPE_CHECKING:
@@ -28,28 +28,28 @@ def sealed_after(state: State, planter: Planter) -> HistorySealed:
     the end of the transcript gets a branch of its own. Other ends are branches, too.
     """
     sealed = seal_of(state)
-    branches, checkpoints = dict(sealed.branches), dict(sealed.checkpoints)
-    head, tip = sealed.head, planter.main_tip
+    names, tip = _Names(sealed, planter), planter.main_tip
+    branches, head = names.branches, sealed.head
     for frame, lane in planter.tips.items():
         if frame != tip:
-            _hold(planter, frame, lane, branches, checkpoints)
+            names.hold(frame, lane)
     if tip is not None:
         if _may_move(state, planter, branches.get(MAIN, 0), tip):
             left = branches.get(MAIN)
-            branches[MAIN] = tip
+            names.put(MAIN, tip)
             head = tip if sealed.attached == MAIN else head
             if left is not None and not planter.is_below(left, tip) and left in planter.tips:
-                _hold(planter, left, "", branches, checkpoints)
+                names.hold(left, "")
         else:
-            _hold(planter, tip, "", branches, checkpoints)
+            names.hold(tip, "")
     for name, frame in planter.labels():
-        if checkpoints.get(name) != frame:
-            checkpoints[free_name(name[:NAME_LIMIT], branches, checkpoints)] = frame
+        if names.checkpoints.get(name) != frame:
+            names.checkpoints[names.free(name[:NAME_LIMIT])] = frame
     overlays = (*sealed.overlays, *_overlays(state, planter))
     return msgspec.structs.replace(
         sealed,
         branches=tuple(branches.items()),
-        checkpoints=tuple(checkpoints.items()),
+        checkpoints=tuple(names.checkpoints.items()),
         head=head,
         next_id=planter.next_id,
         overlays=overlays[-OVERLAYS_KEPT:],
@@ -57,19 +57,51 @@ def sealed_after(state: State, planter: Planter) -> HistorySealed:
     )
 
 
-def _hold(planter: Planter, tip: int, lane: str, branches: dict[str, int | None], checkpoints: dict[str, int]) -> None:
-    """A branch at `tip`: the one that stood where the transcript went on from, or a new one."""
-    if tip in branches.values():
-        return
-    at = tip
-    while (below := planter.parents[at]) is not None and not planter.forks_at(below):
-        at = below
-        for name, head in branches.items():
-            if head == at and name != MAIN:
-                branches[name] = tip
-                return
-    wanted = f"side-{lane}"[:NAME_LIMIT] if lane else f"b{tip}"
-    branches[free_name(wanted, branches, checkpoints)] = tip
+class _Names:
+    """Branches and checkpoints on their way, however many there are."""
+
+    def __init__(self, sealed: HistorySealed, planter: Planter) -> None:
+        self.branches = dict(sealed.branches)
+        self.checkpoints = dict(sealed.checkpoints)
+        self._planter = planter
+        self._at: dict[int | None, list[str]] = {}
+        """By each frame the branches that are there."""
+        self._taken: dict[str, int] = {}
+        """By the name that was wanted, the newest number that was tried behind it."""
+        for name, frame in sealed.branches:
+            self._at.setdefault(frame, []).append(name)
+
+    def put(self, name: str, frame: int) -> None:
+        """Make a branch, or move it."""
+        if name in self.branches:
+            self._at[self.branches[name]].remove(name)
+        self.branches[name] = frame
+        self._at.setdefault(frame, []).append(name)
+
+    def hold(self, tip: int, lane: str) -> None:
+        """A branch at `tip`: the one that stood where the transcript went on from, or a new one."""
+        if self._at.get(tip):
+            return
+        planter, at = self._planter, tip
+        while (below := planter.parents[at]) is not None and not planter.forks_at(below):
+            at = below
+            for name in self._at.get(at, ()):
+                if name != MAIN:
+                    self.put(name, tip)
+                    return
+        self.put(self.free(f"side-{lane}"[:NAME_LIMIT] if lane else f"b{tip}"), tip)
+
+    def free(self, wanted: str) -> str:
+        """As `free_name`, without trying again what was tried."""
+        name = wanted
+        number = self._taken.get(wanted, 1)
+        if number > 1:
+            name = f"{wanted}-{number}"
+        while name in self.branches or name in self.checkpoints:
+            number += 1
+            name = f"{wanted}-{number}"
+        self._taken[wanted] = number
+        return name
 
 
 def _may_move(state: State, planter: Planter, main: int | None, tip: int) -> bool:

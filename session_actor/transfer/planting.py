@@ -60,6 +60,7 @@ class Planter:
         self.ready_weight = 0
         self.added = self.skipped = 0
         self.summaries: list[Summary] = []
+        self._summed: set[tuple[int, str]] = set()
         self._forks: set[int] = set()
         self.tips: dict[int, str] = {}
         """Frames on which nothing stands, with their lanes."""
@@ -198,7 +199,7 @@ class Planter:
             covered = self.parents[covered]
         if covered is None:
             return self._grow(piece, spot, (summary_turn(piece.summary),), None)
-        summary = Summary(covered, piece.summary, piece.tokens_before, self.next_id)
-        if not any((one.covered, one.text) == (covered, piece.summary) for one in self.summaries):
-            self.summaries.append(summary)
+        if (covered, piece.summary) not in self._summed:
+            self._summed.add((covered, piece.summary))
+            self.summaries.append(Summary(covered, piece.summary, piece.tokens_before, self.next_id))
         return spot

@@ -242,9 +242,34 @@ async def test_a_thousand_repeats_cost_no_more_than_as_many_others(tmp_path: Pat
 
 async def test_lines_are_cut_in_a_file_of_nothing_but_ends(tmp_path: Path):
     path = tmp_path / "ends"
-    path.write_bytes(b"\r\n" * 50_000 + b'{"role":"user","content":"x"}')
+    path.write_bytes(b"\r\n" * 5_000 + b'{"role":"user","content":"x"}')
     async with memory() as service:
         report, state = await imported(service, path)
 
     assert (report.unread, said(frames_of(state))) == ([], [("user", "x")])
-    assert [line.offset async for line in lines_of(path)][-1] == 100_000
+    assert [line.offset async for line in lines_of(path)][-1] == 10_000
+
+
+@pytest.mark.parametrize("first", ['le":"user"}', "\x00\x00", "null", '"x"', "junk", '{"role":'], ids=repr)
+async def test_a_first_line_that_is_broken_costs_itself_alone(tmp_path: Path, first: str):
+    path = written(tmp_path / "t.jsonl", first, *({"role": "user", "content": text} for text in "abc"))
+    async with memory() as service:
+        report, state = await imported(service, path, form="openai-chat")
+
+    assert [offset for offset, _ in report.unread] == [0]
+    assert said(frames_of(state)) == [("user", text) for text in "abc"]
+
+
+async def test_as_many_branches_as_lines_and_labels_of_one_name_are_all_kept(tmp_path: Path):
+    lines: list[dict] = [{"type": "session", "id": "s", "cwd": "/"}]
+    for number in range(600):
+        message = {"role": "user", "content": f"root {number}"}
+        lines.append({"type": "message", "id": str(number), "parentId": None, "message": message})
+        lines.append({"type": "label", "targetId": str(number), "label": "same"})
+    async with memory() as service:
+        report, state = await imported(service, written(tmp_path / "t.jsonl", *lines))
+        again = await import_transcript(service, tmp_path / "t.jsonl")
+
+    assert (report.added, again.added) == (600, 0)
+    assert state.branches == {"main": 600} | {f"b{frame}": frame for frame in range(1, 600)}
+    assert state.checkpoints == {"same": 1} | {f"same-{frame}": frame for frame in range(2, 601)}
