@@ -196,10 +196,14 @@ async def _end_if_idle(people: Population, session_id: str, older_than_s: float,
         return False
     try:
         cell = await people.load(session_id, None, _LOAD_S)
-        state, lock = cell.state, cell.exchange_lock
-        if state is None or state.ended is not None or cell.busy or (lock is not None and lock.locked()):
+        state = cell.state
+        if state is None or state.ended is not None:
             return False
-        if now_us() - await _last_frame_us(state) < older_than_s * 1e6:
+        seq, newest_us = state.seq, await _last_frame_us(state)
+        if now_us() - newest_us < older_than_s * 1e6 or cell.state is not state or state.seq != seq:
+            return False  # something came lately, or while its frame was read
+        lock = cell.exchange_lock
+        if cell.busy or (lock is not None and lock.locked()):
             return False
         await Session(cell).send(End(reason, expect_head=state.head or 0), _LOAD_S)
     finally:

@@ -170,10 +170,15 @@ class Session(Compacts):
         `timeout_s`: how long the running message may take [seconds]. `pause_s`: the session goes on by itself after so
         long [seconds]. None: no limit. A whole service is handed over by `SessionService.handover`.
 
-        Raises CallTimeout, SessionDeleted, ServiceClosed, ServiceDown. Cancelling before it is paused changes nothing.
+        Raises CallTimeout, SessionDeleted, ServiceClosed, ServiceDown; InsideHook from inside a hook of the session,
+        which may not hold it up either. Cancelling before it is paused changes nothing.
         """
         from .handover.swapped import swap_session
+        from .hooks.inside import refuse_inside
 
+        lease = self._cell.lease
+        if lease is not None:
+            refuse_inside(self.id, lease.birth)
         return await swap_session(self._cell, timeout_s, pause_s)
 
     @property

@@ -58,14 +58,14 @@ class Beside:
         hook, view = calling.hook, calling.view
         context = HookContext(view.session_id, hook.phase, calling.key, 1, calling.reason, view)
         try:
-            await self._tries.call(hook, context, marks, over)
-        except Exception as error:  # noqa: BLE001 - the embedder's code may raise anything
-            complain("hook_failed", about(hook, context), error)
+            failure = await self._tries.call(hook, context, marks, over)
+            if failure is not None:
+                complain("hook_failed", about(hook, context), failure)
         finally:
             over()
 
 
-def complain(event: str, what: dict[str, object], error: Exception | None = None) -> None:
+def complain(event: str, what: dict[str, object], error: BaseException | None = None) -> None:
     """Log what went wrong: of an error the type alone, its text may be private."""
     import structlog
 

@@ -88,8 +88,12 @@ class Hook:
 
 def by_phase(hooks: Iterable[Hook]) -> dict[Phase, tuple[Hook, ...]]:
     """The hooks of each phase, in the order in which they begin. Raises InvalidArgument."""
+    try:
+        given = tuple(hooks)
+    except TypeError:
+        raise InvalidArgument("hooks", f"must be a list of hooks, got {type(hooks).__name__}") from None
     found: dict[Phase, list[Hook]] = {}
-    for place, hook in enumerate(hooks):
+    for place, hook in enumerate(given):
         if type(hook) is not Hook:
             raise InvalidArgument(f"hooks[{place}]", f"must be a Hook, got {type(hook).__name__}")
         same = found.setdefault(hook.phase, [])

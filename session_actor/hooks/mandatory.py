@@ -11,12 +11,19 @@ import random
 from collections import deque
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
 from session_actor import telemetry
 from session_actor.cell import Dormant
-from session_actor.errors import RecordUnknown, RecordUnreadable, ReplayError, SessionActorError, StoreCorrupt
+from session_actor.errors import (
+    ActorError,
+    RecordUnknown,
+    RecordUnreadable,
+    ReplayError,
+    SessionActorError,
+    StoreCorrupt,
+)
 from session_actor.service_errors import ServiceClosed, SessionNotFound, SessionQuarantined
 from session_actor.supervisors import Backoff
 
@@ -61,13 +68,15 @@ _active: Final[dict[str, asyncio.Task[object]]] = {}
 class Job:
     """One hook of one session."""
 
-    __slots__ = ("following", "key", "name")
+    __slots__ = ("following", "key", "name", "passed")
 
     def __init__(self, due: Due) -> None:
         self.key = due.key
         self.name = due.name
         self.following: Job | None = None
         """The one that begins after this one's first try."""
+        self.passed = False
+        """Whether it waits in a line that stands still, and that one need not."""
 
 
 class Line:
@@ -112,6 +121,8 @@ class Mandatory:
         self._woken: set[str] = set()
         """Sessions that were loaded for their hooks alone."""
         self.deletions: Deletions
+        self.heir: Mandatory | None = None
+        """Of the next generation of the service, which goes on."""
 
     # --- what is to be done ---
 
@@ -140,6 +151,7 @@ class Mandatory:
         line = self._lines.get(job.name)
         if line is None:
             line = self._lines[job.name] = Line(None)
+        job.passed = False
         line.ready.append(job)
         self._pump(line)
 
@@ -159,8 +171,7 @@ class Mandatory:
         while line.ready and not self._tries.leaving:
             wait_s = None if line.hook is None else line.breaker.wait_s(self._tries.clock.monotonic())
             if line.hook is None or wait_s != 0.0:
-                for job in tuple(line.ready):
-                    self._go_on(job)
+                self._pass_by(line)
                 if wait_s is not None and not line.waking:
                     line.waking = True
                     self._tries.later(wait_s, partial(self._wake, line))
@@ -168,6 +179,13 @@ class Mandatory:
             if line.running >= AT_ONCE:
                 return
             self._begin(line, line.hook, line.ready.popleft())
+
+    def _pass_by(self, line: Line) -> None:
+        """What waits here holds up no other hook. Those before one that was passed by were so, too."""
+        waiting = tuple(takewhile(lambda job: not job.passed, reversed(line.ready)))
+        for job in reversed(waiting):
+            job.passed = True
+            self._go_on(job)
 
     def _wake(self, line: Line) -> None:
         line.waking = False
@@ -229,7 +247,8 @@ class Mandatory:
             return
         except SessionActorError as error:
             found = self.ledger.book.find(job.key)
-            if isinstance(error, _LASTING) and found is not None:
+            lasting = isinstance(error, _LASTING) or type(error) is ActorError  # its server cannot even start
+            if lasting and found is not None:
                 complain("hook_failed", {"session": found[0].session, "hook": job.name, "key": job.key}, error)
                 self._failed(job, type(error).__name__)
             else:
@@ -237,20 +256,22 @@ class Mandatory:
             return
         if prepared is None:
             self._jobs.discard(job.key)
+            found = self.ledger.book.find(job.key)
+            if found is not None and not found[1].dead:
+                self._begin_anew(job, found[0])
             return
         context, marks = prepared
         try:
-            await self._tries.call(hook, context, marks, partial(self._late, this))
+            failure = await self._tries.call(hook, context, marks, partial(self._late, this))
         except asyncio.CancelledError:
             self._cut(job.key)
             raise
-        except Exception as error:  # noqa: BLE001 - the embedder's code may raise anything
-            self._judge(this, failed=True)
-            complain("hook_failed", about(hook, context), error)
-            self._failed(job, type(error).__name__)
-        else:
-            self._judge(this, failed=False)
+        self._judge(this, failed=failure is not None)
+        if failure is None:
             await self._done(job, context.session_id)
+        else:
+            complain("hook_failed", about(hook, context), failure)
+            self._failed(job, type(failure).__name__)
 
     async def _prepare(self, job: Job, hook: Hook) -> tuple[HookContext, tuple[Hashable, ...]] | None:
         """Note that a try begins, before it does. None: it is not due any more."""
@@ -271,6 +292,14 @@ class Mandatory:
         view = view_of(state)
         context = HookContext(entry.session, hook.phase, job.key, due.attempt, entry.reason, view)
         return context, self._people.hooks.marks(entry.session, entry.birth)
+
+    def _begin_anew(self, job: Job, entry: Entry) -> None:
+        """The session ended while this was found to be of an end that had never come."""
+        following, job.following = job.following, None
+        while following is not None:
+            self._jobs.discard(following.key)
+            following = following.following
+        self._tries.later(0.0, partial(self.take, entry))
 
     async def load(self, entry: Entry) -> State | None:
         """The state of a session in the book; None: it is none of which anything is due, and the book knows it now.
@@ -341,6 +370,9 @@ class Mandatory:
 
     async def through(self, entry: Entry, session: str) -> None:
         """Nothing is left to run for a session: it goes, or rests again."""
+        if self.heir is not None:
+            await self.heir.through(entry, session)
+            return
         woken = session in self._woken
         self._woken.discard(session)
         if entry.delete:

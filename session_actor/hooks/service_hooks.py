@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .beside import Beside, Calling
 from .deletions import Deletions
 from .hook import key_of
+from .inside import refuse_inside
 from .ledger import Ledger
 from .mandatory import Mandatory
 from .records import HooksDue, HooksVoid
@@ -84,6 +85,7 @@ class ServiceHooks:
     def take_over(self, former: ServiceHooks) -> None:
         """Go on with what is pending; what runs is finished by the former generation, which begins nothing more."""
         former.tries.leave()
+        former.mandatory.heir = self.mandatory
         self.begin()
 
     # --- what sessions tell ---
@@ -140,9 +142,15 @@ class ServiceHooks:
         return session in self.ledger.book.entries
 
     async def deletion(self, session: str) -> bool:
-        """Have a session deleted when its hooks are through, and wait for it; False: nothing is due for it."""
+        """Have a session deleted when its hooks are through, and wait for it; False: nothing is due for it.
+
+        Raises InsideHook inside a hook of its session, of whatever generation of the service.
+        """
         entry = self.ledger.book.entries.get(session)
-        return entry is not None and await self.deletions.ask(entry)
+        if entry is None:
+            return False
+        refuse_inside(session, entry.birth)
+        return await self.deletions.ask(entry)
 
     # --- telling ---
 

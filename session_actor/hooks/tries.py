@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from contextvars import Context
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from session_actor import telemetry
 from session_actor.supervisors import ChildSpec, DynamicSupervisor, SupervisorError
@@ -15,7 +15,6 @@ from .inside import inside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable
-    from typing import Any
 
     from session_actor.supervisors.clock import Clock, TimerHandle
 
@@ -24,6 +23,9 @@ if TYPE_CHECKING:
 EVENT: Final = ("session_actor", "hook")
 _STOP_S: Final = 0.25
 """How long a try may take to end when it is cancelled because the service closes."""
+
+_LEAVES: Final = (SystemExit, KeyboardInterrupt, GeneratorExit)
+"""What ends more than a hook. A GeneratorExit says that the loop is gone."""
 
 
 class HookLate(Exception):
@@ -103,34 +105,38 @@ class Tries:
 
     async def call(
         self, hook: Hook, context: HookContext, marks: tuple[Hashable, ...], over: Callable[[], None]
-    ) -> None:
-        """Run one try in this task; `over` is called when it is through, and when its time is up.
+    ) -> BaseException | None:
+        """Run one try in this task; `over` is called when its time is up.
 
-        Raises what the hook raises; HookLate when it ended because its time was up, however long after that.
+        Returns what the hook raised, of whatever kind; HookLate when it ended because its time was up, however long
+        after that; None: it succeeded. Raises CancelledError when closing cut it short, whatever it made of that; and
+        SystemExit and KeyboardInterrupt, which leave the loop, as from everywhere.
         """
-        task = asyncio.current_task()
+        task = _task()
         late: list[bool] = []
 
         def cut() -> None:
-            if task is not None:
-                late.append(task.cancel())
+            late.append(task.cancel())
             over()
 
+        failure: BaseException | None = None
         timer = self.clock.call_later(hook.timeout_s, cut)
         try:
             with inside(*marks):
                 await _told(hook, context)
-        except asyncio.CancelledError:
-            if task is None or not task.cancelling():
-                raise HookCancelled from None
-            if late and task.uncancel() == 0:
-                raise HookLate from None
+        except _LEAVES:
             raise
-        else:
-            if late and task is not None:
-                task.uncancel()
+        except BaseException as error:  # noqa: BLE001 - the embedder's code may raise anything
+            failure = error
         finally:
             timer.cancel()
+        if late:
+            task.uncancel()
+        if failure is not None and task.cancelling():
+            raise asyncio.CancelledError
+        if isinstance(failure, asyncio.CancelledError):
+            return HookLate() if late else HookCancelled()
+        return failure
 
     async def close(self, timeout_s: float) -> None:
         """Give what runs its time [seconds]."""
@@ -142,6 +148,13 @@ class Tries:
             except TimeoutError:
                 pass
         self.closing = True
+
+
+def _task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    if task is None:
+        raise TypeError("a hook runs in a task")
+    return task
 
 
 async def _told(hook: Hook, context: HookContext) -> None:
