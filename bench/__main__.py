@@ -16,7 +16,7 @@ from bench.harness import Options, Report, say
 
 NAMES = (
     *("operations", "overhead", "recovery", "kill", "actors", "journal", "disk", "tokens", "calibration", "requests"),
-    *("compaction", "hooks", "handover", "replay", "telemetry"),
+    *("compaction", "hooks", "handover", "replay", "telemetry", "cli"),
 )
 
 

@@ -88,6 +88,12 @@ MEASURED = {
     },
     "telemetry": {*product(("push",), ("none", "one handler", "three handlers", "a live feed", "OpenTelemetry"), (1,))},
     "replay": {*product(REPLAYED, ("one session",), (300,)), ("list", "many sessions", 200)},
+    "cli": {
+        *product(("session-actor --help", "list --help"), ("start",), (1,)),
+        ("list", "many sessions", 200),
+        *product(("show", "tree", "stats"), ("one session",), (500,)),
+        *product([f"{name}, memory at most [bytes]" for name in ("show", "tree", "stats")], ("one session",), (500,)),
+    },
 }
 """What this library's own lines must be, in the small size: (op, variant, depth)."""
 
@@ -110,6 +116,7 @@ FLOORS = {
     "disk": {*product(("content [bytes]", "allocated [bytes]"), ("sqlite, a row a turn, 1,000 B",), (200,))},
     "requests": {*product(("JSON and back",), DIALECTS, (20, 60))},
     "replay": {*product(("read and parse",), ("one session",), (300,))},
+    "cli": {("python -c pass", "start", 1)},
 }
 """Raw limits that must be measured beside, at least."""
 
@@ -139,6 +146,7 @@ def run_bench(name: str, directory: Path) -> list[dict[str, object]]:
         "handover",
         "hooks",
         "telemetry",
+        "cli",
     ],
 )
 def test_a_bench_prints_lines_with_exactly_the_agreed_keys(name, tmp_path):

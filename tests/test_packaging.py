@@ -89,6 +89,12 @@ def test_the_wheel_holds_every_module_and_the_data(distributions: Path):
     assert modules | {"session_actor/py.typed", "session_actor/data/sample_transcript.jsonl"} <= names
 
 
+def test_the_wheel_brings_the_command(installed: Path, tmp_path: Path):
+    (entry,) = installed.glob("*.dist-info/entry_points.txt")
+    assert "session-actor = session_actor.__main__:main" in entry.read_text(encoding="utf-8").splitlines()
+    assert run_python("-m", "session_actor", "--version", cwd=tmp_path, path=installed).startswith("session-actor ")
+
+
 def test_the_sdist_holds_the_three_floors_as_files(distributions: Path):
     with tarfile.open(next(distributions.glob("*.tar.gz"))) as archive:
         files = {"/".join(member.name.split("/")[1:]) for member in archive.getmembers() if member.isfile()}

@@ -9,7 +9,7 @@ from .asking import MOMENTS, as_json, directory, named, session
 
 @named(
     "diff",
-    "session-actor diff conversations/ user-42 100 last",
+    "session-actor diff conversations/ user-42 6 last",
     "session-actor diff conversations/ user-42 checkpoint:before frame:7 --exit-code",
     "session-actor diff conversations/ user-42 2026-11-30T16:00 2026-11-30T17:00 --json",
 )

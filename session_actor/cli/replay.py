@@ -10,11 +10,11 @@ from .asking import MOMENTS, as_json, directory, named, session
 @named(
     "replay",
     "session-actor replay conversations/ user-42                 # step through, with keys",
-    "session-actor replay conversations/ user-42 --to 120        # the session after record 120",
+    "session-actor replay conversations/ user-42 --to 12         # the session after record 12",
     "session-actor replay conversations/ user-42 --requests      # which requests were given out",
-    "session-actor replay conversations/ user-42 --why 7 --request 120",
+    "session-actor replay conversations/ user-42 --why 7 --request 6",
     "session-actor replay conversations/ user-42 --why 7         # for the next request",
-    "session-actor replay conversations/ user-42 --request 120   # made again: is it the same?",
+    "session-actor replay conversations/ user-42 --request 6     # made again: is it the same?",
 )
 @directory
 @session

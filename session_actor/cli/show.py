@@ -12,7 +12,8 @@ from .asking import as_json, at_option, directory, named, session
     "session-actor show conversations/ user-42",
     "session-actor show conversations/ user-42 --last 10",
     "session-actor show conversations/ user-42 --find 'high water'    # which frames say so",
-    "session-actor show conversations/ user-42 --branch ship --at checkpoint:before",
+    "session-actor show conversations/ user-42 --branch ship",
+    "session-actor show conversations/ user-42 --at checkpoint:before",
     "session-actor show conversations/ '\"-odd\\u0000id\"' --json",
 )
 @directory

@@ -8,7 +8,7 @@ from .asking import as_json, at_option, directory, named, session
 @named(
     "tree",
     "session-actor tree conversations/ user-42",
-    "session-actor tree conversations/ user-42 --at 120    # as it was after record 120",
+    "session-actor tree conversations/ user-42 --at 12    # as it was after record 12",
     "session-actor tree conversations/ user-42 --json",
 )
 @directory
