@@ -60,7 +60,9 @@ def read_code(folder: str) -> list[tuple[Path, ast.Module]]:
     paths = [path for path in (ROOT / folder).rglob("*.py") if not skipped & set(path.relative_to(ROOT / folder).parts)]
     sources = [(path, path.read_text(encoding="utf-8")) for path in sorted(paths)]
     return [
-        (path, ast.parse(text)) for path, text in sources if re.search(r"telemetry|observing|telling|events\.|_failed", text)
+        (path, ast.parse(text))
+        for path, text in sources
+        if re.search(r"telemetry|observing|telling|events\.|_failed", text)
     ]
 
 
