@@ -15,6 +15,8 @@ from .media import shown_media, shown_native
 from .natives import known_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from session_actor.blocks import ResultBlock, ToolResult
 
     from .assistant import Call
@@ -44,7 +46,7 @@ def read_result(  # noqa: PLR0917 - what decides of it
             kept.append(shown)
     said = [block.text for block in kept if type(block) is Text]
     others = [block for block in kept if type(block) is not Text]
-    if old and (others or sum(map(len, said)) > _WORTH_A_STUB):
+    if old and is_worth_a_stub(kept):
         notes.omit(words.STUB, frame)
         return Read([Text(texts.stub(name, sum(map(len, said)), len(others)))], "stub")
     text = "\n".join(said)
@@ -53,6 +55,16 @@ def read_result(  # noqa: PLR0917 - what decides of it
         return Read(kept)
     notes.omit(words.LONG, frame)
     return Read([Text(short), *others], "cut")
+
+
+def is_worth_a_stub(blocks: Iterable[object]) -> bool:
+    """Whether a result that shows these becomes one line when it is old."""
+    long = 0
+    for block in blocks:
+        if type(block) is not Text:
+            return True
+        long += len(block.text)
+    return long > _WORTH_A_STUB
 
 
 def _block(

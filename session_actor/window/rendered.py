@@ -10,6 +10,7 @@ from session_actor.budget.costs import cost_of
 from session_actor.ledger.entries import AssistantEntry, ResultsEntry, UserEntry
 from session_actor.ledger.fold import Fold
 from session_actor.ledger.held import NO_LOAD, Load, load_of
+from session_actor.ledger.results import is_worth_a_stub
 
 from .chunks import Finished, Piece
 
@@ -45,7 +46,8 @@ class Part(NamedTuple):
     cost: int
     is_user: bool
     saving: int
-    """How much less it costs with its results as stubs [tokens]."""
+    """How much less it costs with its results as stubs; of the newest step, whose results are never stubs: with all
+    of them as short as that [tokens]."""
 
 
 class _Stop(NamedTuple):
@@ -188,7 +190,7 @@ class Rendered:
         for piece in self.done.pieces[len(self._parts) :]:
             self._parts.append(_parts(self, piece))
         found = [part for parts in self._parts for part in parts]
-        return found + list(_parts(self, last))
+        return found + list(_parts(self, last, is_newest=True))
 
 
 def load_in(chunk: Chunk) -> Load:
@@ -208,27 +210,28 @@ def _calls(entries: Iterable[Entry]) -> tuple[str, ...]:
     )
 
 
-def _parts(rendered: Rendered, piece: Piece) -> tuple[Part, ...]:
+def _parts(rendered: Rendered, piece: Piece, *, is_newest: bool = False) -> tuple[Part, ...]:
     """A chunk as one step, and what the user's side says after it."""
     chunk, found = piece.chunk, list[Part]()
     users = [entry for entry in chunk.entries if type(entry) is UserEntry]
     user_cost = rendered.cost_of(users) if users and chunk.user_frame is not None else 0
     if len(users) < len(chunk.entries) or chunk.user_frame is None:
         start = (chunk.first_frame, chunk.first_turn)
-        found.append(Part(start, piece.cost - user_cost, is_user=False, saving=_saving(rendered, chunk)))
+        saving = _saving(rendered, chunk, short_ones=is_newest)
+        found.append(Part(start, piece.cost - user_cost, is_user=False, saving=saving))
     if chunk.user_frame is not None:
         found.append(Part((chunk.user_frame, chunk.user_turn), user_cost, is_user=True, saving=0))
     return tuple(found)
 
 
-def _saving(rendered: Rendered, chunk: Chunk) -> int:
-    """How much less its results cost as stubs."""
+def _saving(rendered: Rendered, chunk: Chunk, *, short_ones: bool) -> int:
+    """How much less its results cost as stubs. `short_ones`: those, too, that are too short to become one."""
     whole = [
         result
         for entry in chunk.entries
         if type(entry) is ResultsEntry
         for result in entry.results
-        if result.why in {None, "cut"}
+        if result.why in {None, "cut"} and (short_ones or is_worth_a_stub(result.blocks))
     ]
     if not whole:
         return 0

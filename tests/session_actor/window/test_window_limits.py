@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from session_actor import ContextOverflow
@@ -161,6 +163,22 @@ def test_old_results_become_stubs_before_anything_is_left_out(live, dialect):
     assert "needle1 " not in shown(request)
     assert "step 1" in shown(request)
     assert f"needle{number} " in shown(request)
+
+
+def test_results_too_short_to_become_a_line_are_no_reason_for_a_mark():
+    live = Asked("tiny")
+    live.do(AddUser("Do it all."))
+    before: list[object] = []
+    places = []
+    for number in range(120):
+        step(live, number, f"{number:03} " * 49)
+        now = messages_of(live.ask("openai_chat"))
+        if live.asked.made is not None:
+            places.append(number)
+            assert now[: len(before)] != before, "what is shown changes with a mark"
+        before = now
+    assert len(places) > 3
+    assert min(later - first for first, later in pairwise(places)) > 3
 
 
 def test_an_answer_too_long_for_a_smaller_model_is_named(live, dialect):
