@@ -9,11 +9,12 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Final, Self
 
-from session_actor.errors import CheckpointUnknown, FrameUnknown, InvalidArgument
+from session_actor.errors import CheckpointUnknown, FrameUnknown, InvalidArgument, UnusableId
 from session_actor.events import Requested, decode_event
 from session_actor.losses import unknown
 from session_actor.persistence import FileStore
 from session_actor.plain import is_a, shown
+from session_actor.reserved import is_reserved
 from session_actor.window.errors import NothingToSend, RequestForgotten
 from session_actor.window.requesting import fit_of
 
@@ -56,6 +57,8 @@ class Replay:
         self, reader: Reader, session_id: str, models: Mapping[str, ModelProfile] | None, *, own: bool
     ) -> None:
         """`own`: the reader is closed with it. See `of` and `open`."""
+        if is_a(session_id, str) and is_reserved(session_id):
+            raise UnusableId("what the library keeps for itself is no session, and has no moments")
         self._reader = reader
         self._own = own
         self._player = Player(reader.lines(session_id), models)

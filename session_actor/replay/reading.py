@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 from session_actor.errors import translate
 from session_actor.persistence import PersistenceError, SessionTombstoned, SessionUnknown
 from session_actor.persistence.reader import StoreReader
+from session_actor.reserved import is_reserved
 from session_actor.service_errors import SessionDeleted, SessionNotFound
 
 if TYPE_CHECKING:
@@ -49,9 +50,12 @@ class Reader:
             self._store.refresh()
 
     def sessions(self, prefix: str = "") -> Iterator[SessionInfo]:
-        """Every session whose id starts with `prefix`, by id. No journal is read. Raises StoreCorrupt, OSError."""
+        """Every session whose id starts with `prefix`, by id; what the library keeps beside them is left out.
+
+        No journal is read. Raises StoreCorrupt, OSError.
+        """
         with translated():
-            yield from self._store.sessions(prefix)
+            yield from (info for info in self._store.sessions(prefix) if not is_reserved(info.id))
 
     def session(self, session_id: str) -> SessionInfo:
         """One session. Raises SessionNotFound, SessionDeleted, UnusableId, StoreCorrupt."""

@@ -12,6 +12,7 @@ import pytest
 
 from session_actor import (
     FrameUnknown,
+    Hook,
     NotAStore,
     SessionDeleted,
     SessionNotFound,
@@ -21,6 +22,7 @@ from session_actor import (
 )
 from session_actor.persistence import FileStore, StoreLocked
 from session_actor.replay import Replay, read_store
+from session_actor.reserved import HOOKS
 
 from .stored import SMALL, image
 
@@ -65,6 +67,22 @@ async def test_a_live_store_is_read_and_nothing_of_it_changes(folder):
         await store.flush("synced")
     finally:
         await store.close()
+
+
+async def test_what_the_library_keeps_for_its_hooks_is_no_session_and_no_damage(folder):
+    async def bill(ctx) -> None:
+        """Runs once."""
+
+    async with SessionService.open(folder, hooks=[Hook("bill", bill, "ended", mandatory=True)]) as service:
+        await (await service.session("user-42", create=True)).push("text")
+        await service.end("user-42", "done")
+    with read_store(folder) as reader:
+        assert [info.id for info in reader.sessions()] == ["user-42"]
+        kept = list(reader.records(HOOKS))
+        with pytest.raises(UnusableId, match="is no session"):
+            Replay.of(reader, HOOKS)
+        assert Replay.of(reader, "user-42").moment.ended == "done"
+    assert kept
 
 
 async def test_what_was_written_since_is_seen_after_a_refresh(folder):
