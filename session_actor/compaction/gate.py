@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from session_actor.tokens.estimate import estimate_tokens
 
 from .asking import questions_wrong
-from .headings import NAMES, OPTIONAL, Layout, compose, is_nothing, strange_headings
+from .headings import NAMES, OPTIONAL, Layout, compose, is_nothing, strange_headings, without_lead_in
 from .languages import is_foreign
 from .naming import Names
 from .needs import needs_of, safe
 from .own import own_words, points_of
-from .polarity import inverted
+from .polarity import inverted, renumbered
 from .retracted import retractions_wrong
 from .seal import lacking_in, sealed_with
 from .secrets import has_secret
@@ -108,7 +108,7 @@ class Gate:
         return f"Gate({self._facts!r}, {self._source!r})"
 
     def evaluate(self, text: str, stop_reason: str | None = "end") -> Verdict:
-        """Seal a summary, then judge it. Fails for no text.
+        """Seal a summary, then judge it, without a line that only says that it follows. Fails for no text.
 
         Args:
             text: what the model wrote; anything but a str is refused.
@@ -121,7 +121,7 @@ class Gate:
         unread = _unreadable(text, self._allowed)
         if unread is not None:
             return _verdict([*stopped, unread], "", 0)
-        said = self._read(text)
+        said = self._read(without_lead_in(text))
         missing = [Reason(needs.code, "warning", what=need.what) for needs, found in said.lacking for need in found]
         absent = frozenset(reason.what for reason in missing if reason.code == "constraint_missing")
         sealed = sealed_with(said.layout, said.lacking)
@@ -251,7 +251,7 @@ def _strange_parts(said: _Summary) -> Iterator[Reason]:
     unknown = strange_headings(said.own.text.split("\n"), said.layout.is_code)
     if unknown:
         yield Reason("heading_unknown", count=unknown)
-    if not is_empty(said.own.before):
+    if not is_empty(said.own.before.strip(" \t\r\n-*_")):
         yield Reason("text_before")
 
 
@@ -274,7 +274,9 @@ def _length_wrong(tokens: int, source: Source, allowed: int) -> Iterator[Reason]
 
 
 def _rules_inverted(rules: Sequence[str], own: Own, absent: frozenset[int | None]) -> Iterator[Reason]:
-    """An opposite beside the rule is told of; an opposite among the rules in the place of the rule is refused."""
-    replaced = absent.intersection(inverted(rules, own.rules)) if absent else frozenset[int]()
-    for what in inverted(rules, own.text):
+    """An opposite beside the rule is told of; among the rules in its place it is refused, another number there, too."""
+    replaced = set[int]()
+    if absent:
+        replaced = {*inverted(rules, own.rules), *renumbered(rules, own.rules)} & absent
+    for what in sorted(replaced.union(inverted(rules, own.text))):
         yield Reason("constraint_inverted", "error" if what in replaced else "warning", what=what)

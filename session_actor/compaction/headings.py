@@ -36,8 +36,14 @@ MADE_OF_FACTS: Final = (
 )
 """What a summary without a model says of itself."""
 
+_LEAD_IN: Final = re.compile(
+    r"(?i)\A\s{0,9}(?:(?:sure|certainly|of course|okay|ok|understood)[,.!:]?\s{1,3})?"
+    r"(?:(?:here(?:'s|\u2019s| is)|below is|this is|the following is) (?:the|a|my|your) (?:[a-z-]{1,20} ){0,3}summary"
+    r"|# (?:[a-z-]{1,20} ){0,2}summary)(?: of (?:the|our|this)(?: [a-z]{1,20}){1,3})?[:.]?[ \t]{0,9}\n\s{0,9}(?=## )"
+)
+"""A title, or a line that only says that the summary follows."""
 _NAMES: Final = {name.casefold(): name for name in NAMES}
-_HEADING: Final = re.compile(r" {0,3}##[ \t]+([A-Za-z][A-Za-z ]{0,20}?)[ \t]*:?[ \t]*#*[ \t]*\Z")
+_HEADING: Final = re.compile(r" {0,3}##[ \t]+([*_]{0,2})([A-Za-z][A-Za-z ]{0,20}?)[ \t]*:?\1[ \t]*:?[ \t]*#*[ \t]*\Z")
 _OTHER: Final = re.compile(r" {0,3}#{1,2}[ \t]+\S")
 _STRANGE: Final = re.compile(
     r"(?:[ \t]*(?:>|[-*+•]|[0-9]{1,3}[.)])[ \t]*){0,8} {0,3}(?:\uff03|#){1,2}(?:[ \t]+\S|(?<=##)[A-Za-z])"
@@ -119,7 +125,7 @@ def _sections(lines: list[str], is_code: list[bool]) -> Iterator[Section]:
         if name:
             yield Section(name, start, at)
         heading = _HEADING.match(line)
-        name, start = "" if heading is None else _NAMES.get(folded(heading[1]).casefold(), ""), at
+        name, start = "" if heading is None else _NAMES.get(folded(heading[2]).casefold(), ""), at
     if name:
         yield Section(name, start, len(lines))
 
@@ -135,6 +141,11 @@ def strange_headings(lines: Sequence[str], is_code: Sequence[bool]) -> int:
         elif _UNDERLINE.fullmatch(line) and at and _UNDERLINED.fullmatch(lines[at - 1]):
             found += at == 1 or not lines[at - 2].strip()
     return found
+
+
+def without_lead_in(text: str) -> str:
+    """The text without a title or a line that only says that the summary follows."""
+    return _LEAD_IN.sub("", text, count=1)
 
 
 def is_nothing(body: str) -> bool:

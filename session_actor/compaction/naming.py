@@ -122,13 +122,17 @@ class Names:
 
 
 def is_near(number: str, kept: str) -> bool:
-    """Whether two numbers differ by one digit that was lost, added or changed; short ones are never near."""
+    """Whether two numbers differ by one digit that was lost, added or changed, or by two that changed places.
+
+    Short ones are never near.
+    """
     one, other = sorted((number.replace(".", ""), kept.replace(".", "")), key=len)
     if len(one) < _LEAST_DIGITS or len(other) - len(one) > 1:
         return False
     same = next((at for at, digit in enumerate(one) if digit != other[at]), len(one))
     if len(one) == len(other):
-        return one[same + 1 :] == other[same + 1 :]
+        is_swapped = one[same : same + 2] == other[same : same + 2][::-1]
+        return one[same + 1 :] == other[same + 1 :] or (is_swapped and one[same + 2 :] == other[same + 2 :])
     return one[same:] == other[same + 1 :]
 
 

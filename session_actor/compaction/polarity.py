@@ -6,17 +6,21 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from .identifiers import plain_number
 from .texts import apostrophes, key, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _UPPER: Final = re.compile(
-    r"\b(?:at most|no more than|not more than|no longer than|no later than|maximum|up to|less than|fewer than)\b"
+    r"\b(?:at most|no more than|not more than|no longer than|no later than|maximum|up to|less than|fewer than"
+    r"|max|(?:under|below|within)(?= [$€£]?[0-9]))\b"
 )
 _LOWER: Final = re.compile(
-    r"\b(?:at least|no less than|no fewer than|not less than|no earlier than|minimum|more than|or more)\b"
+    r"\b(?:at least|no less than|no fewer than|not less than|no earlier than|minimum|more than|or more"
+    r"|min|(?:over|above|beyond)(?= [$€£]?[0-9]))\b"
 )
+_NUMBER: Final = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _NO: Final = frozenset(
     (
@@ -81,6 +85,25 @@ def _is_inverted(rule: _Sense, said: Sequence[_Sense], holders: dict[str, list[i
     )
 
 
+def renumbered(rules: Sequence[str], own: str) -> list[int]:
+    """The places of the rules that a text repeats nearly word for word, with another number."""
+    stems: dict[str, str] = {}
+    said = [_worded(sentence, stems) for sentence in sentences(own)] if rules else []
+    found = list[int]()
+    for what, rule in enumerate(rules):
+        content, numbers = _worded(rule, stems)
+        same = (others for one, others in said if _covers(one, content)) if len(content) >= _FEWEST else ()
+        if any(numbers - others and others - numbers for others in same):
+            found.append(what)
+    return found
+
+
+def _worded(sentence: str, stems: dict[str, str]) -> tuple[frozenset[str], frozenset[str]]:
+    """What a sentence is about, and its numbers."""
+    numbers = frozenset(map(plain_number, _NUMBER.findall(sentence)))
+    return _sense(_NUMBER.sub(" ", sentence), stems).content, numbers
+
+
 def repeated(facts: Sequence[str], own: str, others: Sequence[str] = ()) -> list[int]:
     """The places of the facts that a text says, in these words or nearly so; `others`: what it may say.
 
@@ -96,6 +119,14 @@ def repeated(facts: Sequence[str], own: str, others: Sequence[str] = ()) -> list
         if near and any(_covers(one, content) for one in said):
             found.append(what)
     return found
+
+
+def shared_with(sentence: str, facts: Sequence[str]) -> float:
+    """How much of the words of a fact a sentence has, at most: 0 for none of any, 1 for all of one."""
+    stems: dict[str, str] = {}
+    said = _sense(sentence, stems).content
+    contents = (_sense(fact, stems).content for fact in facts)
+    return max((len(said & content) / len(content) for content in contents if content), default=0.0)
 
 
 def _covers(text: frozenset[str], content: frozenset[str]) -> bool:

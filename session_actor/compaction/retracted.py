@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from .disguises import as_seen
 from .needs import safe
-from .polarity import repeated
+from .polarity import repeated, shared_with
 from .texts import folded, key
 from .verdict import Reason
-from .voiding import voided_among, voided_in
+from .voiding import is_about_rules, voided_among, voided_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 
 _MARKS: Final = " -*+>#`_~.|"
+_POINT: Final = re.compile(r"(?:[-*+•]|[0-9]{1,3}[.)])[ \t]+\S")
+_NO_MORE: Final = re.compile(r"(?i)\A\W*(?:none|nothing|no other|no further)\b")
+_HALF: Final = 0.5
 
 
 def retractions_wrong(facts: Facts, own: Own) -> Iterator[Reason]:
@@ -26,7 +30,7 @@ def retractions_wrong(facts: Facts, own: Own) -> Iterator[Reason]:
     wrong = [key(safe(fact)) for fact in facts.retracted]
     listed = key(own.retracted)
     if listed.strip(_MARKS):
-        if not wrong:
+        if not wrong or any(_is_strange(line, wrong) for line in own.retracted.split("\n")):
             yield Reason("retraction_unknown")
         for words in wrong:
             listed = listed.replace(words, " ")
@@ -38,9 +42,24 @@ def retractions_wrong(facts: Facts, own: Own) -> Iterator[Reason]:
         yield from (
             Reason("retracted_used", what=what) for what, words in enumerate(wrong) if says(said, _loosely(words))
         )
-    voided = voided_in(own.seen) + voided_among(own.laws)
+    live = list(map(safe, facts.assumptions))
+    said_so = (one for one in voided_in(own.seen) if not _tells_of_it(one, wrong, live))
+    voided = sum(1 for _ in said_so) + voided_among(own.laws)
     if voided:
         yield Reason("rules_voided", count=voided)
+
+
+def _is_strange(line: str, wrong: Sequence[str]) -> bool:
+    """Whether a point is about nothing that was retracted; what stands indented below one is about it."""
+    said = as_seen(line)
+    is_point = _POINT.match(said) is not None or (said[:1].strip() != "" and is_about_rules(said))
+    return is_point and _NO_MORE.search(said) is None and not shared_with(said, wrong)
+
+
+def _tells_of_it(sentence: str, wrong: Sequence[str], live: Sequence[str]) -> bool:
+    """Whether a sentence says of a retracted assumption, and of nothing else, that it was retracted."""
+    shared = 0.0 if is_about_rules(sentence) else shared_with(sentence, wrong)
+    return shared >= _HALF and shared > shared_with(sentence, live)
 
 
 def _listed(laws: Sequence[Fact], listed: str, lines: str, wrong: Sequence[str]) -> list[int]:

@@ -8,7 +8,7 @@ import msgspec
 
 from session_actor.private import as_repr
 
-GATE_VERSION: Final = 2
+GATE_VERSION: Final = 3
 """Grows with every change of what the gate accepts or how it seals: a record tells which gate judged."""
 
 Severity: TypeAlias = Literal["error", "warning"]
@@ -70,20 +70,20 @@ CODES: Final = {
     "heading_twice": "a required heading is there more than once",
     "heading_order": "the headings are not in the given order",
     "heading_unknown": "there is a heading of the first or second level that is not one of those given",
-    "text_before": "there is text before the first heading",
+    "text_before": "there is text before the first heading, more than that the summary follows",
     "heading_empty": "a heading has no body, or says None although there is something",
     "too_long": "it is longer than the cap, or than half of what it stands for",
     "too_short": "it is shorter than 64 tokens",
     "no_gain": "it saves too little",
     "constraint_missing": "a rule of the user is not under Constraints word for word",
-    "constraint_inverted": "a rule of the user is turned into its opposite",
+    "constraint_inverted": "a rule of the user is turned into its opposite, or its number is changed",
     "decision_missing": "a decision is not under Decisions word for word",
     "assumption_missing": "an assumption is not under Assumptions word for word",
     "retraction_missing": "a retracted assumption is not under Retracted word for word",
     "retracted_used": "a retracted assumption stands outside Retracted",
     "decision_retracted": "a decision is listed under Retracted, as if it did not hold any more",
     "assumption_retracted": "an assumption that nobody retracted is listed under Retracted",
-    "retraction_unknown": "there are points under Retracted although nothing was retracted",
+    "retraction_unknown": "there are points under Retracted that are about nothing that was retracted",
     "rules_voided": "it says that rules, decisions or assumptions hold no more: no summary takes them back",
     "artifact_missing": "a file that was read or modified is not under Files",
     "identifier_missing": "an exact identifier is missing",
@@ -92,7 +92,7 @@ CODES: Final = {
     "unknown_hash": "it names a hash that the source does not have; shortened ones count as unknown",
     "unknown_id": "it names an id, a version or an e-mail address that the source does not have",
     "unknown_numbers": "it has more than two numbers that the source does not have",
-    "number_changed": "a number differs by one digit from one that has to be kept",
+    "number_changed": "a number differs by one digit, or by two that changed places, from one that has to be kept",
     "role_marker": "a line begins like a turn of a transcript",
     "chat_token": "it holds tokens of a chat template",
     "tool_json": "it holds a tool call instead of prose",

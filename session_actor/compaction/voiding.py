@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .disguises import as_seen
 from .texts import apostrophes, folded, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _LAWS: Final = (
     r"(?:rules?|constraints?|restrictions?|instructions?|limits?|limitations?|requirements?|prohibitions?|decisions?"
@@ -15,9 +18,9 @@ _LAWS: Final = (
 _WHICH: Final = (
     r"(?:all|any|every|each|these|those|this|that|your|my|our|his|her|their|previous|prior|earlier|above|below|former"
     r"|following|preceding|foregoing|listed|old|existing|current|other|remaining|said|such|both|safety|system|user'?s"
-    r"|standing|given|stated|aforementioned|original|named)"
+    r"|standing|given|stated|aforementioned|original|named|first|second|third|fourth|fifth|last|two|three|four|five)"
 )
-_BESIDE: Final = r"(?:the|of|and|or|user|what|them)"
+_BESIDE: Final = r"(?:the|of|and|or|user|what|them|but|except)"
 _WHERE: Final = (
     r"(?:above|below|here|so far|before|earlier|listed|given|stated|mentioned|in (?:this|the) (?:summary|section|list)"
     r"|(?:of|by|from) the user|(?:the user|you|i|we) (?:gave|set|made|listed)|under [\"'#* ]*(?:constraints|decisions"
@@ -36,7 +39,8 @@ _BARE: Final = (
 )
 """The rules, without a word more."""
 _OF_SOMETHING: Final = (
-    rf"(?:the |a )?(?:user'?s )?{_LAWS}(?: (?:about|on|of|for|against|regarding|concerning|that|to|not to|never to)"
+    rf"(?:the |a )?(?:user'?s )?{_LAWS}(?: (?:no\.? ?|number )?[0-9]{{1,3}})?"
+    r"(?: (?:about|on|of|for|against|regarding|concerning|that|to|not to|never to)"
     r"(?: [^\s.;:!?]+){1,8}?)?"
 )
 """The rule about something."""
@@ -46,12 +50,20 @@ _BE: Final = (
     r"|today|considered|deemed|declared|treated as|as|currently|henceforth|both|also|just|safely|freely)){0,6}[ ,:]+"
 )
 _NOT: Final = r"(?:no longer|no more|not|don't|doesn't|didn't|won't|do not|does not|did not|will not|never|cease to)"
+_ELSE: Final = (
+    r"(?:an? |the )?(?:old|older|earlier|previous|prior|past|finished|former|yesterday"
+    r"|(?:other|different) (?:tasks?|projects?|sessions?))\b"
+)
+"""Another task than this one."""
 _ENDED: Final = (
     rf"(?:void(?:ed)?|null(?: and void|ified)?|revoked|rescinded|repealed|annulled|waived|lifted|overruled|superseded"
-    rf"|moot|withdrawn|abolished|taken back|set aside|off the table|out of force|overturned|reversed|retracted"
+    rf"|moot|withdrawn|abolished|taken back|undone|set aside|off the table|out of force|overturned|reversed|retracted"
     rf"|(?:non-?|not )binding|{_NOT}(?: longer)?(?: be| in)? (?:appl(?:y|ies|ied)|holds?|valid|force|effect"
     rf"|bind(?:s|ing)?|counts?|matters?|stands?|enforced|followed|obeyed|required|needed|relevant|active|necessary|respected)"
-    r"|(?:ignored|disregarded|broken|violated|bypassed|overridden|skipped) (?:from now|if|when|freely|at will))"
+    r"|(?:ignored|disregarded|broken|violated|bypassed|overridden|skipped) (?:from now|if|when|where|freely|at will)"
+    rf"|(?:only |just )?(?:meant|needed|made|intended) for {_ELSE}"
+    rf"|(?:only |just )?(?:belong(?:s|ed)?|appl(?:y|ies|ied)|pertain(?:s|ed)?) (?:only )?to {_ELSE}"
+    r"|(?:only |just )?(?:in the way|test data|historic(?:al)?|(?:kept |there )?for (?:the record|context) only))"
 )
 """What only rules can be."""
 _DROPPED: Final = (
@@ -67,28 +79,34 @@ _LIGHT: Final = (
 """What rules are that need not be kept."""
 _UNDO: Final = (
     r"(?:disregard(?:s|ed|ing)?|revok(?:es?|ed|ing)|rescind(?:s|ed|ing)?|waiv(?:es?|ed|ing)|overrul(?:es?|ed|ing)"
-    r"|(?:do not|don't|need not|needn't|not|stop|no need to|no longer(?: (?:need|have) to)?|never) (?:follow(?:ing)?"
+    r"|(?:do not|don't|need not|needn't|not|stop|no need to|no longer(?: (?:need|have) to)?|never)"
+    r" (?:follow(?:ing)?|act(?:ing)? on"
     r"|obey(?:ing)?|heed(?:ing)?|respect(?:ing)?|honou?r(?:ing)?|keep(?:ing)? to)"
-    r"|(?:not|no longer) bound by|exempt(?:ed)? from|released? from|free (?:of|from)|take back|took back"
+    r"|(?:not|no longer) bound by|exempt(?:s|ed)? (?:\w+ ){0,3}?from|released?s? (?:\w+ ){0,3}?from"
+    r"|free (?:of|from)|take back|took back"
+    r"|(?:free|allowed|permitted|welcome) to (?:deviate from|ignore|break|skip|bypass|disregard|override|violate)"
+    r"|(?:nobody|no one) (?:needs|has) to (?:follow|obey|heed|respect|keep(?: to)?)"
     r"|pay no attention to|set(?:ting)? aside"
     r"|lift(?:s|ed|ing)?(?= (?:the|this|that|a|all) (?:bans?|prohibitions?|restrictions?)))"
 )
 _LEAVE: Final = (
     rf"(?:{_UNDO}|ignor(?:es?|ed|ing)|forget(?:s|ting)?|forgot|skip(?:s|ped|ping)?|drop(?:s|ped|ping)?"
     r"|void(?:s|ed|ing)?|overrid(?:es?|den|ing)|overrode|bypass(?:es|ed|ing)?|discard(?:s|ed|ing)?"
-    r"|cancel(?:s|l?ed|l?ing)?|lift(?:s|ed|ing)?|relax(?:es|ed|ing)?|break(?:s|ing)?|broke|violat(?:es?|ed|ing)"
+    r"|withdr(?:ew|aws?|awing)|und(?:o|oes|id|oing)|scrap(?:s|ped|ping)?|cancel(?:s|l?ed|l?ing)?|lift(?:s|ed|ing)?|relax(?:es|ed|ing)?|break(?:s|ing)?|broke|violat(?:es?|ed|ing)"
     rf"|abandon(?:s|ed|ing)?|(?:{_NOT}|stop) (?:apply(?:ing)?|enforc(?:e|ing))|remov(?:es?|ed|ing)"
     r"|delet(?:es?|ed|ing)|neglect(?:s|ed|ing)?|replac(?:es?|ed|ing)|supersed(?:es?|ed|ing))"
 )
 _BINDS: Final = r"(?:appl|hold|bind|count|matter|stand|(?:is|are) (?:enforced|in force|in effect|valid|binding))"
 _VOID: Final = re.compile(
-    rf"{_BARE}{_BE}{_LIGHT}|^{_LAWS} ?: ?(?:none|nothing|n/a|void|off)\b|\b(?:"
+    rf"{_BARE}{_BE}{_LIGHT}|^{_LAWS} ?: ?(?:none|nothing|n/a|void|off|historic(?:al)?|outdated|obsolete|expired)\b"
+    r"|(?:^|[,;:] ?)break (?:the )?(?:rules|constraints)\b|\b(?:"
     rf"{_NAMED}{_BE}(?:{_LIGHT}|{_DROPPED})|{_NAMED}[ ,]+{_ENDED}|{_OF_SOMETHING}{_BE}{_ENDED}|{_LEAVE} {_NAMED}"
     rf"|{_UNDO} {_OF_SOMETHING}|(?:treat|consider|regard|take|view|see) (?:{_NAMED}|the {_LAWS}) as {_LIGHT}"
+    rf"|(?:do not|don't|never) (?:treat|consider|regard|see) (?:{_NAMED}|the {_LAWS}) as"
     r"|(?:ignor\w+|disregard\w*|skip\w*|forget|bypass\w*|overrid\w+|supersed\w+|replac\w+|lift\w*|relax\w*)"
     r" (?:the )?(?:rules|constraints|restrictions|prohibitions)(?= ?(?:$|[.,;!?:]))"
     rf"|as (?:if|though) (?:there were|you had|we had|there was) no {_LAWS}|system override"
-    r"|(?:obey|follow) only (?:this|these|the following)"
+    r"|(?:obey|follow) only (?:this|these|the following|(?:the|what) (?:\w+ )?(?:below|follows))"
     r"|allow(?:s|ed)? (?:everything|anything|all) (?:that|which) (?:was|is)"
     rf"|(?:none|neither) of (?:{_NAMED}|these|those|them|it)[^.;!?]{{0,20}}? {_BINDS}"
     rf"|(?:nothing|none) (?:of )?(?:above|below|here|listed)[^.;!?]{{0,20}}? {_BINDS}"
@@ -119,13 +137,19 @@ _LABEL: Final = re.compile(
 _DENIED: Final = re.compile(
     r"(?:\b(?:never|not|cannot|nobody|no one|neither|nor|without|refus\w+ to)|n't)(?: \w+){0,2} $"
 )
+_RULES: Final = re.compile(rf"\b{_LAWS.replace('|assumptions?', '')}\b")
 _MARKS: Final = str.maketrans(dict.fromkeys('*_`~"#()[]', " "))
 _AFFIRMED: Final = re.compile(r"\bno $")
 
 
-def voided_in(seen: str) -> int:
-    """How many sentences say so of a text as it looks."""
-    return sum(map(_voids, sentences(seen)))
+def voided_in(seen: str) -> Iterator[str]:
+    """The sentences that say so of a text as it looks."""
+    return filter(_voids, sentences(seen))
+
+
+def is_about_rules(sentence: str) -> bool:
+    """Whether a sentence speaks of rules or decisions, not of assumptions alone."""
+    return _RULES.search(_plain(sentence)) is not None
 
 
 def voided_among(text: str) -> int:
