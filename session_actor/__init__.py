@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .budget.report import Budget as Budget
     from .budget.reserves import output_reserve as output_reserve
     from .budget.reserves import safety_reserve as safety_reserve
+    from .change import Change as Change
     from .commands import AddAssistant as AddAssistant
     from .commands import AddReference as AddReference
     from .commands import AddResponse as AddResponse
@@ -120,7 +121,6 @@ if TYPE_CHECKING:
     from .errors import ValueNotStorable as ValueNotStorable
     from .errors import WrongLoop as WrongLoop
     from .exchange import Exchange as Exchange
-    from .feed import Change as Change
     from .feed import ChangeFeed as ChangeFeed
     from .frames import Artifact as Artifact
     from .frames import Frame as Frame
@@ -208,7 +208,8 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".replies": ("turn_of",),
     ".spending": ("UsageTotals",),
     ".stack": ("Stack",),
-    ".feed": ("Change", "ChangeFeed"),
+    ".change": ("Change",),
+    ".feed": ("ChangeFeed",),
     ".frames": (
         "Artifact", "Frame", "Instructions", "PendingCall", "Retraction", "Tool", "Turn", "Usage",
     ),

@@ -11,7 +11,7 @@ import asyncio
 import weakref
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -19,8 +19,9 @@ from session_actor.persistence import Fenced, PersistenceError
 from session_actor.supervisors import Call, ServerCrashed, SupervisorError
 
 from . import telemetry
+from .change import Change, change_of
 from .errors import InvalidArgument, StoreError, translate
-from .events import AnyEvent, Ended, Pushed, decode_event
+from .events import Ended, decode_event
 from .service_errors import Lagged
 
 if TYPE_CHECKING:
@@ -39,60 +40,8 @@ _TURN: Final = 256
 """So many records are read between two turns of the loop."""
 
 
-class Change(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One change of a session: which record it is, and what it concerns. Nothing of what was said."""
-
-    seq: int
-    """The number of its record: what `Session.changes(after_seq=…)` takes."""
-    kind: str
-    """`pushed`, `popped`, `moved`, `branched`, `checkpointed`, …: the kind of its record."""
-    at_us: int
-    """When it was made, microseconds since the epoch, UTC."""
-    frame: int | None = None
-    """The frame concerned: that was pushed, gone to, named, pinned, or up to which a summary stands."""
-    branch: str | None = None
-    """The branch that was moved, or attached; None: the session's own head alone."""
-    name: str | None = None
-    """The branch or checkpoint that was made, renamed or deleted."""
-    new_name: str | None = None
-    """What that is called now."""
-    number: int | None = None
-    """The `generation` of a compaction, or the `seq` of a request that failed."""
-
-    def value(self) -> dict[str, Any]:
-        """As a dict for JSON, without what is None."""
-        return {name: given for name, given in msgspec.structs.asdict(self).items() if given is not None}
-
-
 class Settled(msgspec.Struct, Call[int], frozen=True, gc=False):
     """Reply with the newest seq, when the replies of all changes up to it have left."""
-
-
-def change_of(event: AnyEvent, seq: int, at_us: int) -> Change:
-    """What is told of a record."""
-    if isinstance(event, Pushed):  # most are
-        return Change(seq, Pushed.kind, at_us, event.id, event.new_branch or event.branch)
-    kind = event.kind
-    frame = branch = name = new_name = number = None
-    match kind:
-        case "popped" | "moved":
-            frame, branch = getattr(event, "to", None), _branch(event)
-        case "branched":
-            frame, name = getattr(event, "at", None), getattr(event, "name", None)
-        case "checkpointed" | "renamed" | "name_deleted" | "pinned":
-            frame, name = getattr(event, "frame", None), getattr(event, "name", None)
-            new_name = getattr(event, "new", None)
-        case "compacted" | "uncompacted":
-            frame, number = getattr(event, "covered_frame", None), getattr(event, "generation", None)
-        case "request_failed":
-            number = getattr(event, "request", None)
-        case _:
-            pass
-    return Change(seq, kind, at_us, frame, branch, name, new_name, number)
-
-
-def _branch(event: AnyEvent) -> str | None:
-    return getattr(event, "branch", None)
 
 
 class _Held:

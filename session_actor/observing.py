@@ -11,9 +11,10 @@ from session_actor.persistence import NotDurable, PersistenceError
 from session_actor.supervisors import NO_REPLY, CrashSummary, Refusal
 
 from . import telemetry
+from .change import change_of
 from .commands import CommitCompaction
 from .events import Ended, Pushed, RequestRefused
-from .feed import change_of, reached
+from .feed import reached
 from .frames import Frame
 from .requests.request import Request
 from .window.pressure import watch

@@ -22,12 +22,13 @@ from session_actor.supervisors import IGNORE, NO_REPLY, Call, ExitReason, Ignore
 
 from . import snapshots, telemetry
 from .apply import apply
+from .change import change_of
 from .commands import BuildRequest
 from .decide import COMMANDS, Repeat, decide
 from .deletion import Delete, delete_records
 from .errors import ForkUnfinished, translate
 from .events import AnyEvent, Pruned
-from .feed import Settled, change_of
+from .feed import Settled
 from .handover.server import SwappingServer
 from .history import tips_of
 from .levels import check_level
