@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from session_actor.persistence import LEVELS, LevelUnreachable, PersistenceError
 
-from .errors import InvalidArgument
+from .errors import InvalidArgument, translate
 from .plain import is_a, plain_str, shown
 
 if TYPE_CHECKING:
@@ -25,10 +25,21 @@ def check_level(level: object, what: str = "durability") -> Level:
 
 def promises(store: Store, level: Level) -> bool:
     """Whether the store can promise a level at all, in trouble or not."""
+    return _unreachable(store, level) is None
+
+
+def check_promised(store: Store, level: Level) -> None:
+    """Raises LevelUnreachable for what the store can never promise."""
+    error = _unreachable(store, level)
+    if error is not None:
+        raise translate(error)
+
+
+def _unreachable(store: Store, level: Level) -> LevelUnreachable | None:
     try:
         store.admit(level)
-    except LevelUnreachable:
-        return False
-    except PersistenceError:
-        return True
-    return True
+    except LevelUnreachable as error:
+        return error
+    except PersistenceError:  # trouble, which passes
+        return None
+    return None

@@ -15,6 +15,7 @@ from session_actor.supervisors import ChildNotFound, ChildSpec, Intensity, Super
 from .errors import AsyncioOnly, SessionActorError, StoreUnusable, WrongLoop, translate
 from .handover.errors import HandoverFailed
 from .handover.ready import import_all
+from .levels import check_promised
 from .observing import worker_event
 from .population import Population
 from .service_errors import CloseTimeout, ServiceClosed, ServiceDown
@@ -142,7 +143,7 @@ class Lifetime:
     async def take(self, options: SessionOptions, code_change: CodeChange | None) -> Lifetime:
         """Let the next generation take over store, tree and sessions; when it raises, this one goes on.
 
-        Raises HandoverFailed, ServiceClosed, ServiceDown, WrongLoop.
+        Raises HandoverFailed, LevelUnreachable, ServiceClosed, ServiceDown, WrongLoop.
         """
         from .handover.moving import move_all
 
@@ -150,6 +151,7 @@ class Lifetime:
         closed = self.population.why_closed()
         if closed is not None or self._taking is not None:
             raise closed or HandoverFailed("the service", "it is being handed over already")
+        check_promised(self._store, options.durability)
         taking = self._taking = self._loop.create_future()
         heir = Lifetime(self._store, options, self._loop)
         heir._generation = next(_numbers)
@@ -211,15 +213,14 @@ class Lifetime:
         Raises ServiceDown, CloseTimeout, NotDurable; it is closed all the same.
         """
         self.check_loop()
-        if self._taking is not None:
-            await asyncio.shield(self._taking)
+        while self.heir is None and (self._taking is not None or self._retiring):
+            await (asyncio.wait(self._retiring) if self._taking is None else asyncio.shield(self._taking))
         if self.heir is not None:  # it is the heir's to close
             return
-        if self._retiring:
-            await asyncio.wait(self._retiring)
         if leave_log and isinstance(self._store, FileStore):
             self._store.leave_log()
         if self._closing is None:
+            self.population.closed = self.why_closed  # at once: from here on nobody can take over
             self._closing = self._loop.create_task(self._close())
         await asyncio.shield(self._closing)
 

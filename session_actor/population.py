@@ -172,13 +172,12 @@ class Population:
 
     def enter(self, cell: Cell, ref: ServerRef) -> None:
         """A session has this server here from now on."""
-        options = self._options
         cell.child_id = ref.id
         cell.ref = ref
         self._live[cell.id] = cell
         self._dormant.pop(cell.id, None)
         self._recency.add(cell, ref.used_s)
-        if options.max_live is not None and len(self._live) > options.max_live:
+        if self._surplus > 0:
             self._crowded.set()
 
     def new_server(self, cell: Cell) -> SessionServer:
@@ -366,6 +365,10 @@ class Population:
     def cells(self) -> tuple[list[Cell], list[Cell]]:
         """Those that have a server, and those that do not, as far as somebody has a handle."""
         return list(self._live.values()), list(self._dormant.values())
+
+    def has(self, cell: Cell) -> bool:
+        """Whether it is among those that have a server here."""
+        return self._live.get(cell.id) is cell
 
     def leave(self, cell: Cell) -> None:
         """A session belongs here no more."""

@@ -143,7 +143,7 @@ async def swap(ref: ServerRef, timeout_s: float | None = 5.0, pause_s: float | N
     """Pause a server after its running message, and take its state out as a plain value.
 
     Messages wait from then on, with their callers, until `Swapped.take` or `Swapped.resume`; their timeouts run.
-    Cancelled before its turn, it does nothing.
+    Cancelled, the server goes on.
 
     Args:
         ref: the server.
@@ -155,6 +155,7 @@ async def swap(ref: ServerRef, timeout_s: float | None = 5.0, pause_s: float | N
         SystemCallFailed: its `swap_out` raised, or it is no GenServer; the server goes on.
         And what `ServerRef.call` raises.
     """
+    held: list[Swapped] = []
 
     def hold(slot: Slot) -> Swapped:
         server = slot.server
@@ -166,9 +167,15 @@ async def swap(ref: ServerRef, timeout_s: float | None = 5.0, pause_s: float | N
             slot.phase = "suspended"
         if pause_s is not None:
             swapped.limit(pause_s)
+        held.append(swapped)
         return swapped
 
-    return await ask(ref, hold, timeout_s)  # type: ignore[no-any-return]
+    try:
+        return await ask(ref, hold, timeout_s)  # type: ignore[no-any-return]
+    except BaseException:  # cancelled when it was paused already: nobody else could let it go on
+        for swapped in held:
+            swapped.resume()
+        raise
 
 
 async def replace(slot: Slot, new: GenServer, version: int, value: Any) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 import msgspec
 
 from session_actor import telemetry
+from session_actor.levels import check_promised
 from session_actor.lifetime import Lifetime
 from session_actor.snapshots import check_snapshot
 
@@ -70,6 +71,7 @@ class ForeignHandover:
     async def taken(self, options: SessionOptions, code_change: values.CodeChange | None) -> Lifetime:
         """As `Handover.taken`."""
         bridge, measured = self._offered.bridge(), dict[str, float]()
+        check_promised(self.store, options.durability)
         with handing_over("generation", measured):
             arriving = await _values(bridge, code_change)
             measured["sessions"] = len(arriving)
@@ -111,6 +113,7 @@ async def _go_on(
 def _checked(name: str, version: int, value: values.Value, own: values.CodeChange | None) -> values.Value:
     try:
         changed = values.changed(version, value, own=own)
+        values.check_form(changed)
         if changed["state"] is not None:
             check_snapshot(changed["state"].encode())
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told

@@ -7,8 +7,9 @@ mailbox and all callers, gets another supervisor. There is never a second server
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from session_actor.cell import Dormant
 from session_actor.session import SessionServer
@@ -37,13 +38,16 @@ async def move_all(former: Population, heir: Population) -> int:
         return await _move_all(former, heir, back=False)
     except BaseException:
         returning = asyncio.ensure_future(_move_all(heir, former, back=True))
-        while not returning.done():
-            try:
-                await asyncio.shield(returning)
-            except asyncio.CancelledError:
-                continue  # it is cancelled already: what follows is the end of that
+        await _through(returning)
         returning.result()
         raise
+
+
+async def _through(work: asyncio.Future[Any]) -> None:
+    """Wait for the end of `work`, however often this is cancelled: it is on the way out already."""
+    while not work.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([work])
 
 
 async def _move_all(former: Population, heir: Population, *, back: bool) -> int:
@@ -58,7 +62,8 @@ async def _move_all(former: Population, heir: Population, *, back: bool) -> int:
         if not live:
             return count
         for cell in live:
-            count += await _move(cell, former, heir, back=back)
+            if former.has(cell):  # else it was deleted meanwhile, or woken there, which is as good
+                count += await _move(cell, former, heir, back=back)
 
 
 def _move_resting(cell: Cell, former: Population, heir: Population) -> None:
@@ -98,11 +103,22 @@ async def _replaced(slot: Slot, cell: Cell, former: Population, heir: Population
             return done.value  # type: ignore[no-any-return]
         work.close()  # it has to read, and has changed nothing: not while all others wait
         cell.home = former
+    begun: list[Slot] = []
+
+    async def replaced(own: Slot) -> bool | Exception:
+        begun.append(own)
+        return await _replace(own, cell, former, heir, back=back)
+
+    asking: asyncio.Task[bool | Exception] = asyncio.ensure_future(ask(slot.ref, replaced, None))
     try:
-        moved: bool | Exception = await ask(slot.ref, lambda own: _replace(own, cell, former, heir, back=back), None)
+        return await asyncio.shield(asking)
     except SupervisorError:  # it crashed or ended before its turn: look again
         return False
-    return moved
+    except asyncio.CancelledError:
+        if begun:  # it goes on in the session's task: whose the session is must be known before anything goes back
+            await _through(asking)
+        asking.cancel()
+        raise
 
 
 async def _replace(slot: Slot, cell: Cell, former: Population, heir: Population, *, back: bool) -> bool | Exception:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import iscoroutinefunction
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
@@ -141,6 +142,8 @@ class HandsOver:
             InvalidArgument: an argument that can never be right.
         """
         offered = _offered(handover)
+        if code_change is not None and (not callable(code_change) or iscoroutinefunction(code_change)):
+            raise InvalidArgument("code_change", "must be a function, not an async one, of a version and a value")
         service = cast("Self", cast("Any", cls).open(offered.store, **options))  # SessionService has it
         service._offered = (offered, code_change)  # noqa: SLF001 - of this class
         return service

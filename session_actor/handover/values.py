@@ -76,11 +76,21 @@ def changed(
     return value | {"state": None if value["state"] is None else msgspec.json.encode(value["state"]).decode()}
 
 
+def check_form(value: Value) -> None:
+    """Raises HandoverUnusable for a value that no session can go on from: what `code_change` returned is not whole."""
+    names: dict[str, tuple[type, ...]] = dict.fromkeys(("session", "birth"), (str,))
+    names |= dict.fromkeys(("seq", "saved_seq", "saved_next_id"), (int,)) | {"state": (str, type(None))}
+    wrong = [name for name, kinds in names.items() if name not in value or type(value[name]) not in kinds]
+    if wrong or not 0 <= value["saved_seq"] <= value["seq"] or value["saved_next_id"] < 0:
+        raise HandoverUnusable(f"code_change must leave {', '.join(wrong) or 'saved_seq'} of the value as handed over")
+
+
 def arrived(value: Value, lease: Lease, shelf: Shelf) -> State | None:
     """The state of a value, its frames cold on `shelf`; None: only the records tell it.
 
     Raises HandoverUnusable when it is not the value of this session as it is now.
     """
+    check_form(value)
     whose = value["session"], value["birth"], value["seq"]
     if whose != (lease.session, lease.birth, lease.appended_seq):
         raise HandoverUnusable(f"the value is not of session {lease.session!r} as it is now: hand it over again")
