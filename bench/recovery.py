@@ -94,7 +94,7 @@ def ask_again(end: str, directory: Path, sessions: int, tally: Tally, options: O
     async def recovered() -> None:
         async with SessionService.open(root, idle_timeout_s=None, models=semantics.MODELS) as service:
             for one in wanted:
-                await semantics.compare(await service.session(one.session), one, tally)
+                await semantics.compare(await service.session(one.session, timeout_s=None), one, tally)
 
     asyncio.run(recovered())
 
@@ -109,9 +109,9 @@ async def recover(root: Path, wanted: list[Expected], *, together: bool, tally: 
     begin = perf_counter()
     async with SessionService.open(root, idle_timeout_s=None) as service:
         if together:
-            found = await asyncio.gather(*(service.session(one.session) for one in wanted))
+            found = await asyncio.gather(*(service.session(one.session, timeout_s=None) for one in wanted))
         else:
-            found = [await service.session(one.session) for one in wanted]
+            found = [await service.session(one.session, timeout_s=None) for one in wanted]
         spent = perf_counter() - begin
         if tally is not None:
             for session, one in zip(found, wanted, strict=True):
