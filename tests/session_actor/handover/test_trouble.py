@@ -152,7 +152,9 @@ async def test_a_session_that_is_being_moved_when_the_handover_is_cancelled_come
         await session.push("0")
         heir = SessionService.take(await lives.service.handover())
         taking = asyncio.create_task(heir.start())
-        while session._cell.home is lives.service._lifetime.population:
+        for _ in range(1_000):
+            if session._cell.home is not lives.service._lifetime.population:
+                break
             await asyncio.sleep(0)
         for _ in range(turns):
             taking.cancel()
