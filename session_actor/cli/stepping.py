@@ -36,8 +36,8 @@ def step_through(replay: Replay, *, content: bool) -> None:
     """Step through on this terminal until somebody leaves."""
     from rich.console import Console
 
-    with _keys() as read_key:
-        Stepper(replay, Console(highlight=False), content=content).run(read_key, input)
+    with _terminal() as (read_key, ask):
+        Stepper(replay, Console(highlight=False), content=content).run(read_key, ask)
 
 
 class Stepper:
@@ -116,8 +116,8 @@ class Stepper:
 
 
 @contextlib.contextmanager
-def _keys() -> Generator[Callable[[], str]]:
-    """Single keys of the terminal, while lines can still be asked for."""
+def _terminal() -> Generator[tuple[Callable[[], str], Callable[[str], str]]]:
+    """What reads a single key of the terminal, and what asks for a line. Keys that were typed ahead are kept."""
     import termios
     import tty
 
@@ -125,15 +125,20 @@ def _keys() -> Generator[Callable[[], str]]:
     before = termios.tcgetattr(terminal)
 
     def read() -> str:
-        tty.setcbreak(terminal)
-        try:
-            data = os.read(terminal, 16).decode("utf-8", "replace")
-        finally:
-            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-        return meant(data)
+        return meant(os.read(terminal, 16).decode("utf-8", "replace"))
 
+    def ask(what: str) -> str:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        try:
+            return input(what)
+        except EOFError:
+            return ""
+        finally:
+            tty.setcbreak(terminal, termios.TCSADRAIN)
+
+    tty.setcbreak(terminal, termios.TCSADRAIN)
     try:
-        yield read
+        yield read, ask
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 

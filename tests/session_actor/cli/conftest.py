@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,10 +50,17 @@ def run(capfdbinary):
         if "--json" in arguments and arguments[0] in WITH_JSON:
             assert out.isascii()
             for line in ran.objects:
-                jsonschema.validate(line, schema_of(arguments[0]), jsonschema.Draft202012Validator)
+                validator(str(arguments[0])).validate(line)
         return ran
 
     return run
+
+
+@cache
+def validator(command: str) -> jsonschema.Draft202012Validator:
+    schema = schema_of(command)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
 
 
 WITH_JSON = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import select
 import subprocess
 import sys
 
@@ -92,21 +93,23 @@ def test_keys_are_understood_as_terminals_send_them(sent, key):
 def test_on_a_terminal_replay_steps_through(made):
     parent, child = pty.openpty()
     command = (sys.executable, "-m", "session_actor", "replay", str(made), "user-42")
-    process = subprocess.Popen(command, stdin=child, stdout=child, stderr=subprocess.PIPE)
-    os.close(child)
-    try:
-        assert "record 15 of 15" in read_until(parent, "keys")
-        os.write(parent, b"p")
-        assert "record 14 of 15" in read_until(parent, "frame 9")
-        os.write(parent, b"q")
-        _, err = process.communicate()
-    finally:
-        os.close(parent)
+    with subprocess.Popen(command, stdin=child, stdout=child, stderr=subprocess.PIPE) as process:
+        os.close(child)
+        try:
+            assert "record 15 of 15" in read_until(parent, "keys")
+            os.write(parent, b"p")
+            assert "record 14 of 15" in read_until(parent, "frame 9")
+            os.write(parent, b"q")
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            os.close(parent)
     assert (process.returncode, err) == (0, b"")
 
 
 def read_until(terminal: int, text: str) -> str:
+    """What the terminal shows up to this text; less when nothing comes any more."""
     seen = ""
-    while text not in seen:
-        seen += os.read(terminal, 4096).decode()
+    while text not in seen and select.select([terminal], [], [], 30)[0]:
+        seen += os.read(terminal, 4096).decode(errors="replace")
     return seen
