@@ -138,15 +138,20 @@ class Ends:
 async def _delete(people: Population, cell: Cell) -> None:
     hooks = people.hooks
     callings: list[Calling] = []
-    if hooks.must_end:
-        await _end_to_delete(people, cell)
-    elif hooks.ends:
-        callings = await _last_calls(people, cell)
+    state: State | None = None
+    try:
+        if hooks.must_end:
+            await _end_to_delete(people, cell)
+        elif hooks.ends:
+            state, callings = await _last_calls(people, cell)
+    except SessionDeleted:
+        return  # somebody else was quicker
     if hooks.holds(cell.id) and await hooks.deletion(cell.id):
         return
     birth = "" if cell.lease is None else cell.lease.birth
-    await delete_session(people, people.cell(cell.id))
-    hooks.call(cell.id, birth, callings)
+    deleted = await delete_session(people, people.cell(cell.id))
+    if deleted and state is not None and state.ended is None:  # else somebody was quicker, and had them called
+        hooks.call(cell.id, birth, callings)
 
 
 async def _end_to_delete(people: Population, cell: Cell) -> None:
@@ -158,33 +163,37 @@ async def _end_to_delete(people: Population, cell: Cell) -> None:
         return
 
 
-async def _last_calls(people: Population, cell: Cell) -> list[Calling]:
+async def _last_calls(people: Population, cell: Cell) -> tuple[State | None, list[Calling]]:
     """What is to be called, once, when it is deleted: nothing for a session that has ended, or cannot be read."""
     try:
         cell = await people.load(cell.id, None, None)
         state, lease = cell.state, cell.lease
         if state is None or lease is None or state.ended is not None:
-            return []
+            return None, []
         view = replace(view_of(state), ended=DELETED)
         await view.stack()  # into memory, since the records go
-    except SessionNotFound:
+    except (SessionNotFound, SessionDeleted):
         raise
     except SessionActorError:
-        return []
-    return people.hooks.callings("ended", lease.birth, view, DELETED)
+        return None, []
+    return state, people.hooks.callings("ended", lease.birth, view, DELETED)
 
 
-async def delete_session(people: Population, cell: Cell) -> None:
-    """The message has no time limit: one that was given up would leave a server that only deletes, and nothing."""
+async def delete_session(people: Population, cell: Cell) -> bool:
+    """Returns False when somebody else was quicker.
+
+    The message has no time limit: one that was given up would leave a server that only deletes, and nothing.
+    """
     if isinstance(cell.ref, Dormant):
         people.wake_to_delete(cell)
     try:
         await Session(cell).send(Delete(), None)
     except SessionQuarantined:
         await people.evict(cell)
-        await delete_session(people, people.cell(cell.id))
+        return await delete_session(people, people.cell(cell.id))
     except SessionDeleted:
-        return  # somebody else was quicker
+        return False
+    return True
 
 
 async def _end_if_idle(people: Population, session_id: str, older_than_s: float, reason: str) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from session_actor.errors import NotDurable, SessionActorError
-from session_actor.service_errors import ServiceClosed, SessionNotFound
+from session_actor.service_errors import ServiceClosed, SessionDeleted, SessionNotFound
 
 from .records import DeletionAsked, DeletionDone
 
@@ -49,7 +49,7 @@ class Deletions:
                 await self.ledger.kept(self.ledger.append(DeletionAsked(session)))
             try:
                 await self._mandatory.load(entry)
-            except SessionNotFound:
+            except (SessionNotFound, SessionDeleted):
                 if not waiter.done():
                     raise
             return await waiter
@@ -74,7 +74,7 @@ class Deletions:
     async def _delete(self, entry: Entry) -> None:
         from session_actor.endings import delete_session
 
-        with suppress(SessionNotFound, NotDurable):  # gone, or going as soon as the disk takes it
+        with suppress(SessionNotFound, SessionDeleted, NotDurable):  # gone, or going as soon as the disk takes it
             if await self._mandatory.load(entry) is None:
                 return
             await delete_session(self._people, self._people.cell(entry.session))

@@ -145,6 +145,23 @@ async def test_hooks_that_are_not_mandatory_are_called_after_it_and_can_read_wha
     assert calls.names == ["bill"]
 
 
+@pytest.mark.parametrize("mandatory", [True, False])
+async def test_whoever_deletes_what_somebody_else_is_deleting_is_answered_alike(calls, store, mandatory):
+    async with opened(store, calls.hook("bye", mandatory=mandatory)) as service:
+        for number in range(8):
+            session_id = f"user-{number}"
+            await service.session(session_id, create=True)
+            if number % 2:
+                await service.end(session_id)
+            first = asyncio.ensure_future(service.delete(session_id))
+            await turns(2 * number)
+            answers = await asyncio.gather(*(service.delete(session_id) for _ in range(3)), return_exceptions=True)
+            await first
+            assert all(answer is None or isinstance(answer, SessionNotFound) for answer in answers)
+        assert [info.id async for info in service.sessions()] == []
+    assert len(calls.names) == 8
+
+
 async def test_deleting_what_is_not_there_makes_nothing_pending(calls, store):
     async with opened(store, calls.must("bill")) as service:
         with pytest.raises(SessionNotFound):
