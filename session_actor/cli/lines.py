@@ -15,8 +15,6 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="l
     """One line of output."""
 
 
-# --- parts ------------------------------------------------------------------------------------------------------------
-
 Run = tuple[int, int]
 """The first and the last of consecutive frames."""
 
