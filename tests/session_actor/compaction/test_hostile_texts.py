@@ -16,7 +16,7 @@ from session_actor.frames import Frame
 
 from .summaries import FACTS
 
-LENGTH = 30_000
+LENGTH = 10_000
 PIECES = (
     *(
         "a",
@@ -83,7 +83,7 @@ PIECES = (
     ),
     *("\u0661", "you ", "keep it ", "before you ", "- ## a\n", "a\n=\n"),
 )
-LIMIT_S = 30
+LIMIT_S = 5
 """Far more than it takes; a pattern that goes back and forth takes hours."""
 
 
@@ -91,7 +91,8 @@ LIMIT_S = 30
 @pytest.mark.parametrize("piece", PIECES, ids=ascii)
 def test_a_long_text_of_one_kind_has_facts(piece):
     text = (piece * (LENGTH // len(piece) + 1))[:LENGTH] + "x"
-    frame = Frame(1, None, 1, 0, user_input=text, assistant_output=text, decisions=(text,), assumptions=(text[:999],))
+    short = text[:999]
+    frame = Frame(1, None, 1, 0, user_input=text, assistant_output=short, decisions=(text,), assumptions=(short,))
     part = facts_of(frame)
     facts = merged([part], retracted={text[:500]: 9}, cap_tokens=1_000)
     assert all(not has_secret(fact.text) for fact in (*facts.constraints, *facts.decisions, *facts.identifiers))
@@ -110,7 +111,7 @@ def test_a_long_summary_of_one_kind_is_judged(piece):
         verdict = evaluate(summary, FACTS, source, cap_tokens=1_000_000)
         assert verdict.sealed == "" or verdict.ok
         assert len(verdict.reasons) < 100
-    assert evaluate(text, FACTS, source, cap_tokens=1_000).codes[0] in {"empty", "too_long"}
+    assert evaluate(text, FACTS, source, cap_tokens=200).codes[0] in {"empty", "too_long"}
 
 
 @pytest.mark.timeout(LIMIT_S)
