@@ -1,7 +1,7 @@
 """Everything that the README and the pages beside it show is run, and what it prints is compared with what they say.
 
-A piece of the README or of the guide has a service and a new session for itself, and a client of Anthropic's SDK whose server
-is here; the pieces of another page run one after the other.
+A piece of the README or of the guide has a service and a new session for itself, and a client of Anthropic's SDK whose
+server is here; the pieces of another page run one after the other.
 """
 
 from __future__ import annotations
