@@ -103,22 +103,24 @@ async def _replaced(slot: Slot, cell: Cell, former: Population, heir: Population
             return done.value  # type: ignore[no-any-return]
         work.close()  # it has to read, and has changed nothing: not while all others wait
         cell.home = former
-    begun: list[Slot] = []
+    begun: list[asyncio.Future[None]] = []
 
     async def replaced(own: Slot) -> bool | Exception:
-        begun.append(own)
-        return await _replace(own, cell, former, heir, back=back)
+        begun.append(own.floor.loop.create_future())
+        try:
+            return await _replace(own, cell, former, heir, back=back)
+        finally:
+            begun[0].set_result(None)
 
-    asking: asyncio.Task[bool | Exception] = asyncio.ensure_future(ask(slot.ref, replaced, None))
     try:
-        return await asyncio.shield(asking)
+        moved: bool | Exception = await ask(slot.ref, replaced, None)
     except SupervisorError:  # it crashed or ended before its turn: look again
         return False
     except asyncio.CancelledError:
-        if begun:  # it goes on in the session's task: whose the session is must be known before anything goes back
-            await _through(asking)
-        asking.cancel()
+        for ended in begun:  # in the session's task: whose the session is must be known before anything goes back
+            await _through(ended)
         raise
+    return moved
 
 
 async def _replace(slot: Slot, cell: Cell, former: Population, heir: Population, *, back: bool) -> bool | Exception:
