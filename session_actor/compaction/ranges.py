@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from session_actor.blocks import ToolCall, ToolResult
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
@@ -45,8 +47,9 @@ def range_of(
 ) -> Range | None:
     """The frames that a summary can take the place of; None: there are none.
 
-    They end where a step or an exchange ends, before all of the tail and before the oldest open or held call. The tail
-    begins with an exchange where one begins near, so that old exchanges go whole; inside a longer one its old steps go.
+    They end where a step or an exchange ends, before all of the tail and before the oldest open or held call; inside a
+    step only where every frame near begins with the results of the one before. The tail begins with an exchange where
+    one begins near, so that old exchanges go whole; inside a longer one its old steps go.
 
     Args:
         frames: the path above what is covered already, oldest first; before it what stayed shown of that.
@@ -56,17 +59,19 @@ def range_of(
 
     Returns:
         The range. Of `kept` are pinned frames with the rest of their steps, and the user turn of the exchange that the
-        range ends inside, if it is short.
+        range ends inside, if it is short and in a frame without calls that are answered later.
     """
     units = [unit for unit in units if unit.frames]
     border = _border(units, tail, _closed(units, frames))
     if not border:
         return None
+    border = _between_steps(units, frames, border, tail // _ROUNDING)
     first = units[border].frames[0]
     place = bisect_left(frames, first, key=_id)
     if not place:
         return None
     asked = _asked(units, border, tail // _SHORT)
+    asked = asked if _is_answered([frame for frame in frames[:place] if frame.id in asked]) else ()
     kept = _pinned(frames[:place], pinned).union(asked)
     gone = (unit for unit in units[:border] if kept.isdisjoint(unit.frames))
     return Range(frames[place - 1].id, tuple(sorted(kept)), sum(unit.cost for unit in gone))
@@ -99,6 +104,28 @@ def _border(units: Sequence[Unit], tail: int, most: int) -> int:
     if sum(unit.cost for unit in units[begin:border]) <= tail // _ROUNDING:
         return begin
     return border
+
+
+def _between_steps(units: Sequence[Unit], frames: Sequence[Frame], border: int, most: int) -> int:
+    """The border, or a lower one: where no frame begins with results, if that keeps no more than `most` in addition.
+
+    Results whose calls are covered are shown as late ones.
+    """
+    spent = 0
+    for place in range(border, 0, -1):
+        turns = frames[bisect_left(frames, units[place].frames[0], key=_id)].turns
+        if not turns or turns[0].role != "tool":
+            return place
+        spent += units[place - 1].cost
+        if spent > most:
+            break
+    return border
+
+
+def _is_answered(frames: Sequence[Frame]) -> bool:
+    """Whether these hold a result for each of their calls: without it a call would seem to have been interrupted."""
+    blocks = [type(block) for frame in frames for turn in frame.turns for block in turn.blocks]
+    return blocks.count(ToolCall) <= blocks.count(ToolResult)
 
 
 def _asked(units: Sequence[Unit], border: int, most: int) -> tuple[int, ...]:

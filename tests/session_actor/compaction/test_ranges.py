@@ -7,12 +7,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_actor.blocks import CallRef
+from session_actor.blocks import CallRef, Text, ToolResult
 from session_actor.commands import Push
 from session_actor.compaction.ranges import Range, range_of, tail_tokens
+from session_actor.frames import Turn
 from session_actor.ledger.view import WHOLE, View
+from session_actor.window.units import whole_frames
 
-from ..window.ledger_talk import Talk, call
+from ..window.ledger_talk import Talk, call, said
 from .planned import above, long_talk, units
 
 LONG = "because it is so " * 60
@@ -92,6 +94,43 @@ def test_a_single_step_longer_than_the_tail_is_never_cut() -> None:
     assert found is not None
     assert found.covered_frame < 10  # where the step begins
     assert 9 not in range(1, found.covered_frame + 1) or found.kept == (9,)
+
+
+def chained(steps: int, clean: set[int]) -> Talk:
+    """Steps of which each frame holds the results of the one before; those of `clean` begin frames of their own."""
+    talk = Talk()
+    talk.turns(Turn("user", (Text("Do it."),)), said(Text("I look."), call("c0")))
+    for number in range(1, steps):
+        results = Turn("tool", (ToolResult(f"c{number - 1}", (Text(LONG),)),))
+        more = said(Text("I look."), call(f"c{number}"))
+        for turns in ([results], [more]) if number in clean else ([results, more],):
+            talk.turns(*turns)
+    talk.turns(Turn("tool", (ToolResult(f"c{steps - 1}", (Text("end"),)),)), said(Text("Done.")))
+    return talk
+
+
+def in_frames(talk: Talk, tail: int) -> Range | None:
+    return range_of(above(talk), whole_frames(units(talk), talk.state.table), tail)
+
+
+def test_the_range_ends_between_steps_where_a_frame_near_begins_with_one() -> None:
+    talk = chained(30, {5, 10, 15, 20, 25})
+    for tail in range(2_000, 4_000, 250):
+        found = in_frames(talk, tail)
+        assert found is not None
+        assert talk.state.table.at(found.covered_frame + 1).turns[0].role == "assistant"
+
+
+def test_where_all_frames_begin_with_results_old_ones_are_covered_all_the_same() -> None:
+    found = in_frames(chained(30, set()), 1_000)
+    assert found is not None
+    assert found.covered_frame > 20
+
+
+def test_what_the_user_asked_in_a_frame_with_a_call_that_is_answered_later_is_covered_with_its_result() -> None:
+    found = in_frames(chained(40, set()), 4_000)
+    assert found is not None
+    assert found.kept == (), "its call would seem to have been interrupted"
 
 
 def test_the_range_ends_before_the_oldest_open_call() -> None:
