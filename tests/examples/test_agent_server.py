@@ -55,8 +55,7 @@ class Model:
         self.bodies: list[dict[str, Any]] = []
         self.left = asyncio.Event()
         self.refusals: list[str] = []
-        self.failures: list[str] = []
-        """What it says when it is asked for a summary, before it writes one."""
+        self.failures: list[str] = []  # what it says when it is asked for a summary, before it writes one
 
     async def __call__(self, body):
         self.bodies.append(body)

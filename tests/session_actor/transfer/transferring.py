@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from session_actor import MemoryStore, SessionService
-from session_actor.frames import Frame
+from session_actor.blocks import Image, Native, Text, Thinking, ToolCall
+from session_actor.frames import Frame, Tool, Turn, Usage
 from session_actor.state import State
 from session_actor.transfer.importing import import_transcript
 from session_actor.transfer.source import state_in
@@ -85,3 +86,37 @@ async def imported(service: SessionService, path: Path, **options: Any) -> tuple
     """The report of an import, and the state of the first session after it."""
     report = await import_transcript(service, path, **options)
     return report, await state_of(service, report.sessions[0])
+
+
+async def everything(service: SessionService, name: str = "user-42"):
+    """A session with every kind of thing in it."""
+    session = await service.session(name, create=True, metadata={"lang": "de", "half": "\ud83c", "$b64": b"\x00"})
+    await session.configure(
+        system="Be brief. \ud83c",
+        tools=[Tool("ls", "List.", {"type": "object"}), Native("gemini", None, {"google_search": {}})],
+        model="m",
+    )
+    await session.push("hi", "there", assumptions=["the disk is \ud83c large"], decisions=["go"], pinned=True)
+    await session.add_user(["look", Image(data=b"\x00\xff", media_type="image/png")])
+    await session.add_assistant(
+        [Thinking("hm", "sig"), Native("anthropic", "m", {"type": "x", "n": float("inf"), "s": "\udc00"}), "two"],
+        tool_calls=[ToolCall("c", "ls", '{"a":1'), ToolCall("d", "ls")],
+        usage=Usage(9, 3, raw={"input": 9}),
+        stop_reason="tool_use",
+        dialect="anthropic",
+    )
+    await session.add_tool_result("d", ["done", Native("anthropic", None, {"type": "y"})], is_error=True)
+    await session.checkpoint("here")
+    await session.fork(2, branch="idea", turns=[Turn("user", (Text("same"),)), Turn("user", (Text("same"),))])
+    await session.pop(1)
+    await session.add_reference("a page", source="https://example.org")
+    await session.note_artifact("a.py", "modified")
+    await session.push("popped")
+    await session.pop(1)
+    await session.goto("main")
+    await session.hold_call("c", "approval")
+    await session.retract("the disk is \ud83c large", "it is full")
+    await session.pin(3)
+    await session.rename_checkpoint("here", "there \ud83c")
+    await session.goto("idea")
+    return session
