@@ -119,7 +119,7 @@ def accepted(plan: Plan) -> str:
     return verdict.sealed
 
 
-@settings(deadline=None, max_examples=16, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_the_summary_without_a_model_of_any_conversation_is_accepted_in_any_round(data: st.DataObject) -> None:
     talk, previous = Talk(), None

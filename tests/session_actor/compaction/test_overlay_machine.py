@@ -210,6 +210,6 @@ class Overlays(RuleBasedStateMachine):
 
 
 Overlays.TestCase.settings = settings(
-    max_examples=20, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=14, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestOverlays = Overlays.TestCase
