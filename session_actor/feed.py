@@ -154,8 +154,8 @@ class ChangeFeed:
     """The changes of a session, one after the other: an async iterator, made by `Session.changes`."""
 
     __slots__ = (
-        "__weakref__", "_cell", "_closed", "_counted", "_ending", "_feed", "_last_seq", "_limit", "_queue", "_replay",
-        "_started", "_waiter",
+        "__weakref__", "_cell", "_closed", "_counted", "_ending", "_feed", "_last_seq", "_limit", "_queue", "_read",
+        "_replay", "_started", "_waiter",
     )  # fmt: skip
 
     def __init__(self, cell: Cell, after_seq: int | None, limit: int) -> None:
@@ -171,6 +171,7 @@ class ChangeFeed:
         self._waiter: asyncio.Future[None] | None = None
         self._ending: list[Exception | None] = []
         self._closed = False
+        self._read = False
         self._started = after_seq is None and cell.state is not None
         self._last_seq = after_seq
         state = cell.state
@@ -220,9 +221,18 @@ class ChangeFeed:
         """The next change; see `Session.changes`."""
         if self._closed:
             raise StopAsyncIteration
+        if self._read:
+            raise InvalidArgument("changes", "are read by another task already; call `session.changes` for each reader")
+        self._read = True
+        try:
+            return await self._one()
+        finally:
+            self._read = False
+
+    async def _one(self) -> Change:
         if not self._started:
             await self._start()
-        while True:
+        while not self._closed:
             change = self._next()
             if change is not None:
                 self._last_seq = change.seq
@@ -234,8 +244,9 @@ class ChangeFeed:
                     raise Lagged(self._cell.id, self._last_seq or 0, lost=False)
                 if error is not None:
                     raise error
-                raise StopAsyncIteration
+                break
             await self._wait()
+        raise StopAsyncIteration
 
     def _next(self) -> Change | None:
         if self._replay:
@@ -247,8 +258,6 @@ class ChangeFeed:
         return None
 
     async def _wait(self) -> None:
-        if self._waiter is not None:
-            raise InvalidArgument("changes", "are read by another task already; call `session.changes` for each reader")
         self._waiter = asyncio.get_running_loop().create_future()
         try:
             await self._waiter
@@ -256,10 +265,10 @@ class ChangeFeed:
             self._waiter = None
 
     async def aclose(self) -> None:
-        """Read no more; again: no effect."""
+        """Read no more, also in a task that waits for the next one; again: no effect."""
         self._closed = True
         self._feed.leave(self)
-        self._counted()
+        self.finish(None)
 
     async def __aenter__(self) -> Self:
         """`async with session.changes() as changes:` closes it at the end."""
@@ -278,7 +287,7 @@ class ChangeFeed:
         except (SupervisorError, PersistenceError, OSError) as error:
             await self.aclose()
             raise self._explained(error) from None
-        except Lagged:
+        except Exception:
             await self.aclose()
             raise
         if self._last_seq is None:

@@ -72,15 +72,19 @@ def attach(prefix: Iterable[str], handler: Handler, *, content: bool = False) ->
     return detach
 
 
-def _checked(prefix: Iterable[object], handler: Handler, content: object) -> Attachment:
+def _checked(prefix: object, handler: Handler, content: object) -> Attachment:
+    from inspect import iscoroutinefunction
+
     from .errors import InvalidArgument
 
-    given = tuple(prefix)
+    given = tuple(prefix) if isinstance(prefix, Iterable) else (None,)
     words = tuple(word for word in given if isinstance(word, str))
     if isinstance(prefix, str) or len(words) != len(given):
         raise InvalidArgument("prefix", 'must be a tuple of words such as ("session_actor", "store")')
     if not callable(handler):
         raise InvalidArgument("handler", "must be a function of name, measurements and metadata")
+    if iscoroutinefunction(handler) or iscoroutinefunction(type(handler).__call__):
+        raise InvalidArgument("handler", "must be a plain function: it is called, and nobody awaits it")
     if type(content) is not bool:
         raise InvalidArgument("content", "must be True or False")
     return Attachment(words, handler, content)
@@ -114,11 +118,13 @@ def emit(name: Name, measurements: Mapping[str, float], metadata: Mapping[str, o
         told = {**metadata, "content": content} if wants_content and content is not None else metadata
         try:
             copy_context().run(handler, name, measurements, told)  # whose session it is must not see what it sets
-        except Exception as error:  # noqa: BLE001 - the watcher's fault must not become the library's
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the watcher's fault must not become the library's: no CancelledError
             _report(attachment, error)
 
 
-def _report(attachment: Attachment, error: Exception) -> None:
+def _report(attachment: Attachment, error: BaseException) -> None:
     if not _detach(attachment):
         return
     import structlog

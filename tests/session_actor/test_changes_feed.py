@@ -286,6 +286,33 @@ async def test_two_tasks_cannot_read_by_one_feed(session):
     await feed.aclose()
 
 
+async def test_nor_can_a_second_task_while_the_first_looks_for_what_was_missed(session):
+    feed = session.changes(0)
+    first = asyncio.ensure_future(anext(feed))
+    await asyncio.sleep(0)
+    with pytest.raises(InvalidArgument):
+        await anext(feed)
+    assert (await first).seq == 1
+
+
+@pytest.mark.parametrize("after_seq", [None, 0])
+async def test_closing_ends_the_wait_of_a_task_that_reads(session, after_seq):
+    feed = session.changes(after_seq)
+    reading = asyncio.ensure_future(rest(feed))
+    await asyncio.sleep(0)
+    await feed.aclose()
+    assert await asyncio.wait_for(reading, 5) == []
+
+
+async def test_a_reader_whose_session_is_not_there_is_off_the_list_though_somebody_has_it(service):
+    other = await service.session("other", create=True)
+    await service.delete("other")
+    feed = other.changes(0)
+    with pytest.raises(SessionDeleted):
+        await anext(feed)
+    assert telemetry.heard is False
+
+
 @pytest.mark.parametrize("wrong", [{"after_seq": -1}, {"after_seq": "1"}, {"after_seq": True}, {"limit": 0}])
 async def test_what_cannot_be_right_is_refused(session, wrong):
     with pytest.raises(InvalidArgument):

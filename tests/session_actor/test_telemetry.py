@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextvars import ContextVar
+from functools import partial
 
 import pytest
 import structlog
@@ -72,16 +74,38 @@ def test_a_handler_that_raises_at_everything_ends_too():
     assert telemetry.attached == ()
 
 
-@pytest.mark.parametrize("prefix", ["session_actor", ("store", 1), [b"store"]])
+@pytest.mark.parametrize("prefix", ["session_actor", ("store", 1), [b"store"], 5, None])
 def test_a_prefix_that_is_no_sequence_of_words_is_refused(prefix):
     with pytest.raises(InvalidArgument):
         telemetry.attach(prefix, raising)
     assert telemetry.attached == ()
 
 
-def test_a_handler_that_cannot_be_called_is_refused():
+async def awaited(*_):
+    """Nobody awaits it."""
+
+
+class AwaitedObject:
+    async def __call__(self, *_):
+        """Nor this."""
+
+
+@pytest.mark.parametrize("handler", [None, awaited, partial(awaited, 1), AwaitedObject()])
+def test_a_handler_that_cannot_be_called_or_wants_to_be_awaited_is_refused(handler):
     with pytest.raises(InvalidArgument):
-        telemetry.attach((), None)
+        telemetry.attach((), handler)
+    assert telemetry.attached == ()
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit])
+async def test_what_a_handler_raises_is_no_crash_of_the_session_and_cancels_nobody(session, error):
+    def raising_it(*_):
+        raise error
+
+    telemetry.attach((), raising_it)
+    frame = await session.add_user("hello")
+    assert telemetry.attached == ()
+    assert (await session.get(frame.id)).id == frame.id
 
 
 def test_what_a_handler_sets_in_its_context_is_not_seen_where_the_event_happened():
