@@ -72,12 +72,13 @@ def attach(prefix: Iterable[str], handler: Handler, *, content: bool = False) ->
     return detach
 
 
-def _checked(prefix: object, handler: Handler, content: object) -> Attachment:
+def _checked(prefix: Iterable[object], handler: Handler, content: object) -> Attachment:
     from inspect import iscoroutinefunction
 
     from .errors import InvalidArgument
 
-    given = tuple(prefix) if isinstance(prefix, Iterable) else (None,)
+    is_iterable = isinstance(prefix, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
+    given: tuple[object, ...] = tuple(prefix) if is_iterable else (None,)
     words = tuple(word for word in given if isinstance(word, str))
     if isinstance(prefix, str) or len(words) != len(given):
         raise InvalidArgument("prefix", 'must be a tuple of words such as ("session_actor", "store")')
@@ -120,7 +121,7 @@ def emit(name: Name, measurements: Mapping[str, float], metadata: Mapping[str, o
             copy_context().run(handler, name, measurements, told)  # whose session it is must not see what it sets
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # noqa: BLE001 - the watcher's fault must not become the library's: no CancelledError
+        except BaseException as error:  # noqa: BLE001 - the watcher's fault, also a CancelledError, must not become ours
             _report(attachment, error)
 
 

@@ -107,17 +107,24 @@ class Tail:
         there: set[str] = set()
         for info in self._infos():
             there.add(info.id)
-            birth, seq = self._seen.get(info.id, ("", 0))
-            if (birth, seq) != (info.birth, info.seq):
-                self._follow(info, seq if birth == info.birth else 0)
+            seen = self._seen.get(info.id)
+            if seen is not None and seen[0] != info.birth:  # deleted since, and made anew
+                self._forget(info.id)
+                seen = None
+            if seen != (info.birth, info.seq):
+                self._follow(info, 0 if seen is None else seen[1])
         for gone in self._seen.keys() - there:
-            del self._seen[gone]
-            if self._as_json:
-                tell(TailGone(id=gone))
-            else:
-                say(styled(f"{shown_id(gone)} was deleted", "yellow"))
+            self._forget(gone)
         sys.stdout.flush()
         self.looked_s = time.perf_counter() - began
+
+    def _forget(self, gone: str) -> None:
+        del self._seen[gone]
+        self.damaged.discard(gone)
+        if self._as_json:
+            tell(TailGone(id=gone))
+        else:
+            say(styled(f"{shown_id(gone)} was deleted", "yellow"))
 
     def _follow(self, info: SessionInfo, seq: int) -> None:
         try:

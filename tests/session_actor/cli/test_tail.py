@@ -76,6 +76,21 @@ async def test_a_live_store_is_followed_through_cuts_and_deletions(tmp_path, cap
             assert tail.damaged == set()
 
 
+@pytest.mark.parametrize("only", [None, "user-42"])
+async def test_a_session_that_was_deleted_and_made_anew_between_two_looks_is_told_as_deleted(tmp_path, capsys, only):
+    async with SessionService.open(tmp_path / "store", durability="written") as service:
+        await (await service.session("user-42", create=True)).add_user("before")
+        with read_store(tmp_path / "store") as reader:
+            tail = Tail(reader, only, as_json=False, content=False)
+            tail.begin(0)
+            for _ in range(2):
+                await service.delete("user-42")
+                await service.session("user-42", create=True)
+                tail.look()
+                first, second = capsys.readouterr().out.splitlines()
+                assert (first, second.split("  ")[1:3]) == ("user-42 was deleted", ["user-42", "1"])
+
+
 async def test_what_did_not_change_is_not_looked_at(made, monkeypatch):
     with read_store(made) as reader:
         tail = Tail(reader, "user-42", as_json=True, content=False)
