@@ -10,6 +10,7 @@ import click
 
 from .codes import CORRUPT, Stop, note
 from .harmless import given_id, shown_id
+from .logs import logs_as_notes
 from .output import busy
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def replayed(path: str, session_id: str) -> Generator[Replay]:
                 replay = Replay.of(reader, session_id)
             except MomentUnknown as error:
                 raise stopped(reader, session_id, error) from error
-        with replay:
+        with logs_as_notes(), replay:
             yield replay
 
 

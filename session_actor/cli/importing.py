@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +12,10 @@ from .asking import ID, as_json, directory, named
 from .codes import FOUND, Stop, counted, note, say
 from .harmless import one_line, shown_id
 from .lines import ImportFile, UnreadPart
+from .logs import logs_as_notes
 from .output import busy, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from session_actor.transfer import ImportReport
 
 _FORMS = ("ndjson", "pi", "claude-code", "openai-chat", "anthropic")
@@ -49,7 +45,7 @@ def command(
     if not create:
         _check_store(directory)
     unread = 0
-    with logs_on_stderr():
+    with logs_as_notes():
         for path in files:
             with busy(f"importing {path}"):
                 report = asyncio.run(_import(directory, path, form, session))
@@ -78,22 +74,6 @@ async def _import(directory: str, path: str, form: str | None, session: str | No
         for each in report.sessions:
             await (await service.session(each)).flush("synced", timeout_s=None)
     return report
-
-
-@contextlib.contextmanager
-def logs_on_stderr() -> Generator[None]:
-    """What the library logs goes to stderr, beside notes: stdout is for data."""
-    import structlog
-
-    before = structlog.get_config()
-    structlog.configure(
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-    )
-    try:
-        yield
-    finally:
-        structlog.configure(**before)
 
 
 def _tell(path: str, report: ImportReport) -> None:

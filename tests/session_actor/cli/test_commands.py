@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_actor import __version__
+from session_actor import SessionService, __version__
 from session_actor.__main__ import main
 from session_actor.cli.harmless import block, brief, given_id, one_line, shown_id
 from session_actor.cli.program import COMMANDS
@@ -179,6 +180,29 @@ def test_nothing_that_was_said_drives_the_terminal(run, made, arguments):
     out = run(arguments[0], made, "user-42", *arguments[1:]).out
     assert "secret question" in out
     assert all(character.isprintable() or character == "\n" for character in out)
+
+
+async def odd_model(root: Path) -> None:
+    async with SessionService.open(root) as service:
+        session = await service.session("user-42", create=True)
+        await session.configure(model=f"{root}\x1b[31m\u202emodel")  # warned of once in a process
+        await session.add_user("Hello")
+
+
+@pytest.mark.parametrize("mode", [[], ["--json"]], ids=["text", "json"])
+@pytest.mark.parametrize(
+    "arguments", [("show",), ("tree",), ("stats",), ("replay", "--to", "last"), ("diff", "first")], ids=" ".join
+)
+def test_a_model_that_is_not_known_is_noted_and_not_among_the_data(run, tmp_path, monkeypatch, arguments, mode):
+    monkeypatch.setattr("session_actor.models.profiles._warned", set())
+    asyncio.run(odd_model(tmp_path / "store"))
+    command, *rest = arguments
+    monkeypatch.setattr("session_actor.models.profiles._warned", set())
+    ran = run(command, tmp_path / "store", "user-42", *rest, *mode)
+    assert "model_unknown" not in ran.out
+    assert ran.err.startswith("warning: model_unknown, model=")
+    assert not {"\x1b", "\u202e"} & set(ran.out + ran.err)
+    assert len(ran.err.splitlines()) == 1
 
 
 def test_what_was_said_cannot_look_like_a_line_of_ours(run, made):
