@@ -5,8 +5,10 @@ What does is shown as a sign of its own. Ids of sessions, which may be any text,
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sys
 from typing import Final
 
 _LINE_END: Final = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -49,12 +51,28 @@ def brief(text: str, limit: int = 72) -> str:
 
 def shown_id(session_id: str) -> str:
     """An id as it can be given to a command (in single quotes, in a shell): as it is, or as a JSON string."""
-    harmless = _PLAIN_ID.fullmatch(session_id) and block(session_id) == session_id
+    harmless = _PLAIN_ID.fullmatch(session_id) and block(session_id) == session_id and _is_encodable(session_id)
     return session_id if harmless else json.dumps(session_id)
 
 
+def _is_encodable(text: str) -> bool:
+    """Whether stdout takes it, which may be ASCII."""
+    if text.isascii():
+        return True
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def given_id(text: str) -> str:
-    """The id that somebody typed: what is in double quotes is a JSON string. Raises ValueError."""
+    """The id that somebody typed: what is in double quotes is a JSON string. Raises ValueError.
+
+    Python makes lone surrogates of what the locale's encoding, ASCII for one, cannot read: it is UTF-8 all the same.
+    """
+    with contextlib.suppress(UnicodeError):
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8")
     if len(text) > 1 and text[0] == text[-1] == '"':
         found = json.loads(text)
         if not isinstance(found, str):

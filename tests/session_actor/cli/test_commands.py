@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import re
 import shlex
@@ -115,6 +116,13 @@ def test_an_odd_id_is_given_as_the_list_shows_it(run, made, name):
     assert json.loads(typed) == ODD
     assert shlex.split(shlex.quote(typed)) == [typed]
     assert run(*reading(name, made, typed)).code == 0
+
+
+def test_where_the_locale_is_ascii_ids_are_shown_and_taken_nevertheless(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    assert shown_id("zoë/🙂") == json.dumps("zoë/🙂")
+    assert given_id("zoë/🙂".encode().decode("ascii", "surrogateescape")) == "zoë/🙂"
+    assert given_id("\udcff") == "\udcff"
 
 
 @pytest.mark.parametrize("name", OF_A_SESSION)
