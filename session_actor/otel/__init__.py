@@ -5,6 +5,8 @@ from __future__ import annotations
 try:
     from .bridge import instrument
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError('session_actor.otel needs OpenTelemetry: pip install "session-actor[otel]"') from error
+    raise ModuleNotFoundError(
+        "session_actor.otel needs opentelemetry-api, which comes with the extra `otel`; exporters need opentelemetry-sdk"
+    ) from error
 
 __all__ = ["instrument"]

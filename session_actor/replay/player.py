@@ -364,7 +364,8 @@ class Replay:
         event = decode_event(record.kind, record.data)
         if type(event) is not Requested or record.seq != seq:
             raise InvalidArgument(
-                "request", f"{shown(seq)} is the record of no request; requests() lists those that are"
+                "request",
+                f"{shown(seq)} is the record of no request; requests(), or --requests, lists them",
             )
         if position <= self._player.first:
             raise MomentUnknown(f"the moment before record {seq}", self._known())
