@@ -6,7 +6,7 @@ try:
     from .bridge import instrument
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "session_actor.otel needs opentelemetry-api, which comes with the extra `otel`; exporters need opentelemetry-sdk"
+        "session_actor.otel needs opentelemetry-api, which comes with the extra `otel`; exporters: opentelemetry-sdk"
     ) from error
 
 __all__ = ["instrument"]
