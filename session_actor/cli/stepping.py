@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +26,7 @@ _STEPS: Final = {"n": 1, " ": 1, "p": -1, "N": 10, "P": -10, "]": 100, "[": -100
 _ARROWS: Final = {"\033[C": "n", "\033[B": "n", "\033[D": "p", "\033[A": "p", "\033[H": "0", "\033[F": "$"}
 _ARROWS_SENT: Final = {key.replace("[", "O"): meant for key, meant in _ARROWS.items()}
 """As some terminals send them."""
+_KEY: Final = re.compile(r"\033[\[O][0-9;]*[A-Za-z~]|\033?.|\033", re.DOTALL)
 HELP: Final = (
     "n p: next, previous (arrows too)   N P: ten   ] [: a hundred   0 $: first, last",
     "r R: next, previous request   g: go to   w: why is a frame in the next request, or not",
@@ -124,13 +126,21 @@ def _terminal() -> Generator[tuple[Callable[[], str], Callable[[str], str]]]:
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
 
+    ahead = ""
+
     def read() -> str:
-        return meant(os.read(terminal, 16).decode("utf-8", "replace"))
+        nonlocal ahead
+        key, ahead = first_key(ahead or os.read(terminal, 1_024).decode("utf-8", "replace"))
+        return meant(key)
 
     def ask(what: str) -> str:
+        nonlocal ahead
+        text, ended, ahead = ahead.partition("\n")
+        if ended:
+            return text
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
         try:
-            return input(what)
+            return text + input(what + one_line(text))
         except EOFError:
             return ""
         finally:
@@ -141,6 +151,13 @@ def _terminal() -> Generator[tuple[Callable[[], str], Callable[[str], str]]]:
         yield read, ask
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def first_key(data: str) -> tuple[str, str]:
+    """What was sent by one key, and what is behind it: several come at once when they are typed fast."""
+    found = _KEY.match(data)
+    end = 0 if found is None else found.end()
+    return data[:end], data[end:]
 
 
 def meant(data: str) -> str:

@@ -17,12 +17,16 @@ from .asking import ID, as_json, directory, named
 @directory
 @click.argument("session", metavar="[ID]", type=ID, required=False)
 @click.option(
-    "-n", "--lines", type=click.IntRange(min=0), metavar="N", help="With ID: its newest N records first. Default: 10."
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0, max=1_000_000_000),
+    metavar="N",
+    help="With ID: its newest N records first. Default: 10.",
 )
 @click.option("--follow/--no-follow", default=True, help="Go on with what comes (default), or end.")
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.01),
+    type=click.FloatRange(min=0.01, max=86_400),
     default=0.5,
     show_default=True,
     metavar="S",

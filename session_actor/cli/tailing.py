@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -46,6 +47,8 @@ def run(
     """Run the command; see there."""
     if session is None and (lines is not None or not follow):
         raise click.UsageError("--lines and --no-follow need an ID", click.get_current_context())
+    if math.isnan(interval):  # which no range refuses
+        raise click.UsageError("--interval is no number", click.get_current_context())
     with opened(directory) as reader:
         tail = Tail(reader, session, as_json=as_json, content=content)
         tail.begin(10 if lines is None else lines)

@@ -228,3 +228,11 @@ def test_what_is_wrong_is_found_and_says_what_to_do(run, folder, monkeypatch, ch
     ran = run("doctor", folder)
     assert "to do: " in ran.out
     assert (ran.code == 0) == (verdict == "note")
+
+
+@pytest.mark.parametrize(("closed", "id_", "code"), [("stdout", "user-42", 0), ("stderr", "nobody", 2)])
+def test_a_closed_stream_is_no_error(run, made, monkeypatch, closed, id_, code):
+    monkeypatch.setattr(sys, closed, None)  # as Python has it when the shell closed it
+    ran = run("show", made, id_)
+    getattr(sys, closed).close()
+    assert (ran.code, ran.out, ran.err) == (code, "", "")

@@ -99,6 +99,10 @@ def test_on_a_terminal_replay_steps_through(made):
             assert "record 15 of 15" in read_until(parent, "keys")
             os.write(parent, b"p")
             assert "record 14 of 15" in read_until(parent, "frame 9")
+            os.write(parent, b"pp\033[Ap")  # as fast as a terminal sends what is pasted
+            assert "record 10 of 15" in read_until(parent, "record 10 of 15")
+            os.write(parent, b"g2\nn")
+            assert "record 3 of 15" in read_until(parent, "record 3 of 15")
             os.write(parent, b"q")
             _, err = process.communicate(timeout=60)
         finally:

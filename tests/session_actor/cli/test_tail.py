@@ -38,6 +38,12 @@ def test_options_of_one_session_need_one(run, made, options):
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
 
 
+@pytest.mark.parametrize("options", [["--interval", "nan"], ["--interval", "inf"], ["-n", "9" * 30]], ids=" ".join)
+def test_numbers_that_no_clock_and_no_list_takes_are_refused(run, made, options):
+    ran = run("tail", made, "user-42", *options)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+
+
 async def test_a_live_store_is_followed_through_cuts_and_deletions(tmp_path, capsys):
     store = FileStore(tmp_path / "store", **SMALL)
     async with SessionService.open(store, durability="written") as service:
