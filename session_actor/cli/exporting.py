@@ -131,10 +131,16 @@ def _written(output: str | None) -> Generator[BinaryIO]:
         yield cast("BinaryIO", ForTerminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout.buffer
         sys.stdout.flush()
         return
-    part = Path(f"{output}.{os.getpid()}.part")
+    target = Path(output)
+    if target.exists() and not target.is_file():  # a device or a pipe is written to, and not replaced by a file
+        with target.open("wb") as file:
+            yield file
+        return
+    target = target.resolve()  # nor is a link
+    part = Path(f"{target}.{os.getpid()}.part")
     try:
         with part.open("xb") as file:
             yield file
-        part.replace(output)
+        part.replace(target)
     finally:
         part.unlink(missing_ok=True)

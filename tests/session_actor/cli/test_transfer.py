@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import sys
 
 import pytest
@@ -119,3 +120,17 @@ async def test_a_live_store_is_exported_and_takes_no_import(folder, tmp_path, ca
         assert await asyncio.to_thread(main, ["export", str(folder), "user-42", "-o", str(file)]) == 0
         assert await asyncio.to_thread(main, ["import", str(folder), str(file)]) == 5
         assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_a_pipe_or_a_link_that_an_export_goes_to_stays_one(run, made, tmp_path):
+    pipe, file, link = tmp_path / "pipe", tmp_path / "file", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(file)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run("export", made, "chat/7", "-o", pipe).code == 0
+        sent = os.read(reading, 1_000_000)
+    finally:
+        os.close(reading)
+    assert run("export", made, "chat/7", "-o", link).code == 0
+    assert (pipe.is_fifo(), link.is_symlink(), file.read_bytes()) == (True, True, sent)
