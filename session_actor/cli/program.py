@@ -88,6 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
         return UNREAD
     except KeyboardInterrupt:
         return INTERRUPTED
+    except OSError as error:  # the last of it could not be printed
+        _hush()
+        return excuse(error)
 
 
 def _hush() -> None:

@@ -236,3 +236,12 @@ def test_a_closed_stream_is_no_error(run, made, monkeypatch, closed, id_, code):
     ran = run("show", made, id_)
     getattr(sys, closed).close()
     assert (ran.code, ran.out, ran.err) == (code, "", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no device that is always full")
+@pytest.mark.parametrize("arguments", [["--version"], ["schema", "list"]], ids=" ".join)
+def test_a_full_disk_under_the_output_gets_one_line(arguments):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        command = [sys.executable, "-m", "session_actor", *arguments]
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1)
