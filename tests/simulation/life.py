@@ -264,10 +264,11 @@ class Life:
         """Do it now, or begin it and go on."""
 
         async def quiet() -> None:
+            troubled = self.troubled  # what refused it may be over when it tells
             try:
                 await work
             except (OSError, PersistenceError):
-                if not self.troubled:
+                if not (troubled or self.troubled):
                     raise
 
         task = asyncio.ensure_future(quiet())
