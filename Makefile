@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 ARGS ?=
+# Tests wait for disks and processes, so one process more than there are processors.
+WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 # The tests start many processes, and each would compile all it imports where compiled files are not written.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -34,10 +36,10 @@ demo: setup ## feeds a transcript, kills the process, recovers, compares; ARGS="
 	@$(BIN)/python -m session_actor demo $(ARGS)
 
 test: setup ## the test suite; ARGS="tests/supervisors -k name"
-	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 faults: setup ## every case of damage, loss of power and failing disks; ARGS="--faults-seed=N -k name"
-	@$(BIN)/python -m pytest tests/faults --faults=full -n auto --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest tests/faults tests/session_actor/hooks/test_kills.py --faults=full -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-all: ## the test suite on every Python 3.11 to 3.14 of this machine
 	@scripts/test-all $(ARGS)

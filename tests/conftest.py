@@ -7,6 +7,7 @@ import gc
 import inspect
 import os
 import random
+import signal
 import threading
 import time
 from pathlib import Path
@@ -34,6 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.faults_seed is None:
         given = getattr(config, "workerinput", os.environ).get("FAULTS_SEED")
         config.option.faults_seed = int(given) if given else random.SystemRandom().randrange(1_000_000)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell; children would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -91,6 +91,7 @@ def test_the_defaults_of_a_service_are_what_was_decided():
         "summarizer_window": None,
         "rule_words": (),
         "compaction_timeout_s": 120.0,
+        "hooks": (),
     }
 
 

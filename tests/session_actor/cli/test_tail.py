@@ -112,10 +112,15 @@ async def test_ctrl_c_ends_it_with_130(tmp_path):
         process = await asyncio.create_subprocess_exec(
             sys.executable, *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
-        assert process.stdout is not None
-        assert b"the session was made" in await process.stdout.readline()
-        await session.add_user("now")
-        assert b"frame 1 was pushed" in await process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        out, err = await process.communicate()
+        try:
+            assert process.stdout is not None
+            assert b"the session was made" in await process.stdout.readline()
+            await session.add_user("now")
+            assert b"frame 1 was pushed" in await process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            out, err = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
         assert (process.returncode, out, err) == (130, b"", b"")

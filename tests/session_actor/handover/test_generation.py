@@ -38,10 +38,16 @@ async def test_a_thousand_handovers_under_load_lose_and_double_nothing(folder):
     async with generations(folder) as lives:
         talkers = [Talker(await lives.service.session(f"s{number}", create=True)) for number in range(sessions)]
         tasks = [asyncio.create_task(talker.talk()) for talker in talkers]
+
+        def said() -> int:
+            return sum(len(talker.answered) for talker in talkers)
+
         for _ in range(handovers):
             await lives.next()
             assert children_of(lives.service) == sorted(talker.session.id for talker in talkers)
-            await asyncio.sleep(0)
+            enough = said() + sessions
+            while said() < enough:  # noqa: ASYNC110 - so much must have been answered in between
+                await asyncio.sleep(0)
         for talker in talkers:
             talker.enough.set()
         await asyncio.gather(*tasks)

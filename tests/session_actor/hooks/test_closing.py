@@ -75,12 +75,17 @@ async def test_a_service_that_is_opened_and_closed_again_and_again_runs_a_hook_o
 async def test_a_process_that_is_told_to_stop_passivates_and_leaves_the_rest_pending(calls, tmp_path, stop):
     command = [sys.executable, str(Path(__file__).with_name("child_stopped.py")), str(tmp_path / "store")]
     child = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    assert await child.stdout.readline() == b"ended over\n"
-    begun_s = time.monotonic()
-    child.send_signal(stop)
-    told = await child.stdout.read()
-    assert await child.wait() == 0
-    assert time.monotonic() - begun_s < 8
+    try:
+        assert await child.stdout.readline() == b"ended over\n"
+        begun_s = time.monotonic()
+        child.send_signal(stop)
+        told = await child.stdout.read()
+        assert await child.wait() == 0
+        assert time.monotonic() - begun_s < 8
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
     assert told == b"passivated open\n" + (b"interrupted\n" if stop == signal.SIGINT else b"")
     async with opened(tmp_path / "store", calls.must("bill")) as service:
         assert await (await service.session("open")).ended() is None

@@ -66,12 +66,12 @@ def check(folder: Path, what: str) -> str:
 
 
 @pytest.mark.parametrize("what", ["end", "delete"])
-def test_each_completes_and_none_is_forgotten_and_none_runs_after_its_success(workers, tmp_path, what):
+def test_each_completes_and_none_is_forgotten_and_none_runs_after_its_success(workers, tmp_path, what, request):
     (tmp_path / "whole").mkdir()
     count = workers.live(tmp_path / "whole", what)
     found = set()
-    # Of a deletion every third step, others in each run: it is the end of a session, and one thing more.
-    first, stride = (1, 1) if what == "end" else (random.choice([1, 2, 3]), 3)
+    # Each step in a full run of the faults, else every third, others in each run.
+    first, stride = (1, 1) if request.config.option.faults == "full" else (random.choice([1, 2, 3]), 3)
     for kill_at in range(first, count + 1, stride):
         folder = tmp_path / str(kill_at)
         folder.mkdir()
@@ -79,7 +79,8 @@ def test_each_completes_and_none_is_forgotten_and_none_runs_after_its_success(wo
         assert workers.live(folder, "go_on") > 0
         found.add(check(folder, what))
     assert count > 30
-    assert found <= {"gone", "None"} if what == "delete" else found == {"gone", "None", "done"}
+    assert found <= ({"gone", "None"} if what == "delete" else {"gone", "None", "done"})
+    assert len(found) > 1
 
 
 def test_so_it_is_when_the_kills_follow_one_another(workers, tmp_path):
