@@ -8,7 +8,7 @@ WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 # The tests start many processes, and each would compile all it imports where compiled files are not written.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test faults test-all check format bench clean
+.PHONY: help setup demo test test-bench faults test-all check format bench clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -36,7 +36,10 @@ demo: setup ## feeds a transcript, kills the process, recovers, compares; ARGS="
 	@$(BIN)/python -m session_actor demo $(ARGS)
 
 test: setup ## the test suite; ARGS="tests/supervisors -k name"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest --ignore tests/test_bench.py -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-bench: setup ## every bench in its small size: it prints the agreed lines, whatever their figures
+	@$(BIN)/python -m pytest tests/test_bench.py -n $(WORKERS) $(ARGS)
 
 faults: setup ## every case of damage, loss of power and failing disks; ARGS="--faults-seed=N -k name"
 	@$(BIN)/python -m pytest tests/faults tests/session_actor/hooks/test_kills.py --faults=full -n $(WORKERS) --dist worksteal $(ARGS)
