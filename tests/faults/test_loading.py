@@ -43,7 +43,8 @@ async def make(folder: Path) -> None:
             for name in ("a", "b", "__import__('os').system('true')"):
                 await talk(await service.session(name, create=True, metadata={"eval": "__import__('os')"}), number)
             killed = folder.with_name(f"killed {folder.name}")
-            shutil.copytree(folder, killed)
+            async with store._engine.cutter.lock:  # no segment goes while it is copied
+                shutil.copytree(folder, killed)
         shutil.rmtree(folder)
         killed.rename(folder)
         newest = max((folder / "log").glob("*.ndjson"))
