@@ -43,7 +43,10 @@ async def make(folder: Path) -> None:
             for name in ("a", "b", "__import__('os').system('true')"):
                 await talk(await service.session(name, create=True, metadata={"eval": "__import__('os')"}), number)
             killed = folder.with_name(f"killed {folder.name}")
-            async with store._engine.cutter.lock:  # no segment goes while it is copied
+            engine = store._engine
+            async with engine.cutter.lock:  # no segment goes while it is copied
+                for thread in (engine.cutter._thread, engine.syncer._thread):
+                    await thread.run(lambda: None)
                 shutil.copytree(folder, killed)
         shutil.rmtree(folder)
         killed.rename(folder)
