@@ -147,6 +147,7 @@ async def test_closing_on_a_full_disk_uses_the_room_of_the_reserve(store, root, 
 async def test_a_takeover_after_a_failed_sync_uses_the_room_of_the_reserve(store, root, disk):
     (lease,) = await warm(store)
     texts = await push_past_a_segment(store, lease)
+    await store._engine.syncer._thread.run(lambda: None)  # it may be removing a file
     disk.room_bytes = disk.used_bytes()
     disk.errors["sync"] = errno.EIO
     gate = disk.hold("create")
