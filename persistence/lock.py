@@ -90,6 +90,8 @@ class StoreLock:
             if not taken:
                 self._fd = fd
         if not taken:
+            if self._is_current(fd):  # the folder came back between the two looks: what refused is this lock itself
+                return True
             raise StoreLocked(str(self._path.parent), self._holder())
         os.close(fd)
         return False
