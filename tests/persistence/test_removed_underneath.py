@@ -80,7 +80,7 @@ async def test_a_removed_log_folder_is_made_anew_for_the_next_segment(root, tmp_
     async with opened(FileStore(root, segment_bytes=4000), working=False) as store:
         (lease,) = await warm(store)
         await synced(store, lease, "x" * 5000)
-        (root / "log").rename(tmp_path / "gone")  # at once: a spare file may just be made there
+        shutil.rmtree((root / "log").rename(tmp_path / "gone"))  # first out of the way: a spare file may just be made
         await synced(store, lease, "next")
         assert await said_after_a_kill(root, tmp_path) == ["first", "x" * 5000, "next"]
 
