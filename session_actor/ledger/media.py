@@ -37,7 +37,9 @@ def shown_media(
         return _left_out(is_image, frame, notes, "this API does not take it in this form")
     if is_too_large(target.dialect, block):
         return _left_out(is_image, frame, notes, "this API does not take one of this size")
-    return block if media.shows(block) else _left_out(is_image, frame, notes, _FULL)
+    if media.shows(block):
+        return block
+    return _no_room("An image" if is_image else "A document", frame, notes)
 
 
 def shown_native(block: Native, frame: int | None, notes: Notes, media: Media) -> Native | Text:
@@ -45,8 +47,7 @@ def shown_native(block: Native, frame: int | None, notes: Notes, media: Media) -
     media.pass_by()
     if media.shows(block):
         return block
-    notes.omit(words.NATIVE, frame)
-    return Text(not_seen("A file", _FULL))
+    return _no_room("A file", frame, notes)
 
 
 def said_media(block: Image | Document, frame: int | None, notes: Notes) -> Text:
@@ -55,6 +56,11 @@ def said_media(block: Image | Document, frame: int | None, notes: Notes) -> Text
     if is_text(block):
         return Text(as_text(block))
     return _left_out(isinstance(block, Image), frame, notes, "it was in a message of the assistant")
+
+
+def _no_room(what: str, frame: int | None, notes: Notes) -> Text:
+    notes.omit(words.NO_ROOM, frame)
+    return Text(not_seen(what, _FULL))
 
 
 def _left_out(is_image: bool, frame: int | None, notes: Notes, why: str) -> Text:  # noqa: FBT001

@@ -13,6 +13,7 @@ RESULT: Final = "result"
 EMPTY: Final = "empty_turn"
 IMAGE: Final = "image"
 DOCUMENT: Final = "document"
+NO_ROOM: Final = "no_room"
 LONG: Final = "long_result"
 STUB: Final = "old_result"
 SURROGATES: Final = "surrogates"
@@ -44,6 +45,7 @@ OMITTED: Final[dict[str, str]] = {
     EMPTY: "a turn that says nothing that could be shown",
     IMAGE: "an image that the model or its API does not take; a text stands in its place",
     DOCUMENT: "a document that the model or its API does not take; a text stands in its place",
+    NO_ROOM: "an image or another file that has no room beside newer ones; a text stands in its place",
     LONG: "the middle of a long tool result; a note stands in its place",
     STUB: "an old tool result; one line stands in its place",
     SURROGATES: "halves of characters that no UTF-8 can carry; U+FFFD stands in their place",

@@ -18,7 +18,7 @@ REASONS: Final[dict[str, str]] = {
     "shown": "it is in the request, whole",
     "partly": "it is in the request, but for what the notes say",
     "cut": "some turns of it are in the request: the conversation is longer than the window, the others are left out",
-    "no_room": "it is in the request, a text in the place of images or documents: the request has no room for them",
+    "no_room": "it is in the request, a text in the place of images or other files: the request has no room for them",
     "stub": "it is in the request, its tool results as one line each: they are old, and the window fills up",
     "shortened": "it is in the request, its long tool result without its middle",
     "kept": "it is in the request though what is around it is not: it is pinned, or what the user asked for last",
@@ -119,17 +119,17 @@ def _shown(frame: Frame, fit: Fit) -> Cause:
         return Cause("correction", notes=notes)
     if len(turns) < len(frame.turns):
         return Cause("cut", f"of its {len(frame.turns)} turns {_numbers(turns)}", mark, notes)
-    less = _left_out(frame, view, said, mark) or Cause("kept" if frame.id < view.cut else "shown")
+    less = _left_out(view, said, mark) or Cause("kept" if frame.id < view.cut else "shown")
     return less._replace(notes=notes)
 
 
-def _left_out(frame: Frame, view: View, said: set[str], mark: int | None) -> Cause | None:
+def _left_out(view: View, said: set[str], mark: int | None) -> Cause | None:
     """What there is less of in a frame that is shown with all its turns; None: nothing."""
     if words.STUB in said:
         return Cause("stub", f"results {_below(view)} are shown so", mark)
     if words.LONG in said:
         return Cause("shortened")
-    if said & {words.IMAGE, words.DOCUMENT} and (frame.id, 0, 0) < view.unseen:
+    if words.NO_ROOM in said:
         return Cause("no_room", f"those from frame {view.unseen[0]} on have room", mark)
     return Cause("partly") if said else None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
+from base64 import b64encode
 
 import msgspec
 import pytest
 
 from session_actor import BranchUnknown, FrameUnknown, InvalidArgument, Replay, SessionService, ToolCall
-from session_actor.blocks import Image, Text, Thinking, ToolResult
+from session_actor.blocks import Image, Native, Text, Thinking, ToolResult
 from session_actor.commands import (
     AddAssistant,
     AddResponse,
@@ -33,6 +34,9 @@ from ..compaction import compacted
 from ..live import Live, prune
 from ..window.asked import MODELS, Asked, shown
 from .stored import put
+
+LARGE = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + struct.pack(">II", 2_001, 10) + bytes(5)
+"""The beginning of an image that Anthropic takes only beside a few others."""
 
 
 async def opened(folder, live: Live, models=MODELS) -> Replay:
@@ -106,11 +110,10 @@ async def test_a_frame_of_which_some_turns_have_no_room_says_which_are_shown(fol
 
 async def test_images_that_a_request_has_no_room_for_are_told_apart_from_those_that_no_model_takes(folder):
     sees = msgspec.structs.replace(MODELS["small"], name="sees", window=1_000_000)
-    large = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + struct.pack(">II", 2_001, 10) + bytes(5)
     live = Asked("small")
     live.state.models = {**MODELS, "sees": sees}
     for _ in range(21):
-        live.do(AddUser(["Look", Image(data=large, media_type="image/png")]))  # 2 to 22
+        live.do(AddUser(["Look", Image(data=LARGE, media_type="image/png")]))  # 2 to 22
     live.do(AddUser([Image(data=b"BM", media_type="image/bmp"), "And this?"]))  # 23
     asked = live.do(BuildRequest("anthropic", model="sees")).seq
     mark = live.state.marks[-1]
@@ -120,6 +123,25 @@ async def test_images_that_a_request_has_no_room_for_are_told_apart_from_those_t
         assert "no room" in first.what
         assert replay.why(22, request=asked).reason == "shown"
         assert (last.reason, last.by) == ("partly", None)
+
+
+async def test_a_provider_s_own_file_that_a_request_has_no_room_for_is_told_so_and_not_as_left_out_for_its_kind(folder):
+    sees = msgspec.structs.replace(MODELS["small"], name="sees", window=1_000_000)
+    source = {"type": "base64", "media_type": "image/png", "data": b64encode(LARGE).decode()}
+    live = Asked("small")
+    live.state.models = {**MODELS, "sees": sees}
+    live.do(AddUser([Native("anthropic", None, {"type": "image", "source": source})]))  # 2: nothing but the file
+    live.do(AddUser([Native("openai_chat", None, {"type": "image_url", "image_url": {"url": "https://a.b"}})]))  # 3
+    bmp = Image(data=b"BM", media_type="image/bmp")
+    live.do(AddUser(["Look", bmp]))  # 4
+    live.do(AddUser([Image(data=LARGE, media_type="image/png")] * 20))  # 5
+    live.do(AddUser("And this?"))
+    asked = live.do(BuildRequest("anthropic", model="sees")).seq
+    with await opened(folder, live, {**MODELS, "sees": sees}) as replay:
+        whys = [replay.why(frame, request=asked) for frame in (2, 3, 4)]
+        assert [(why.shown, why.reason) for why in whys] == [(True, "no_room"), (False, "omitted"), (True, "partly")]
+        assert whys[0].by == live.state.marks[-1].number
+        assert [note.what for note in whys[0].notes] == ["no_room"]
 
 
 async def test_frames_of_other_branches_popped_later_and_pruned_ones_are_told_apart(folder):
