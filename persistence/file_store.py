@@ -25,6 +25,7 @@ from .frame_index import Runs
 from .listing import list_sessions
 from .lost import with_losses
 from .names import check_session_id, new_birth
+from .newest import newest_record
 from .recovery import Recovered
 from .session_log import SessionLog
 from .snapshot import Slots, check_snapshot
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
     from .mending import Salvage
+    from .record import Record
     from .salvaging import Salvaged, Salvager
     from .storage import Disk
     from .store import Archive, Recovery, RecoveryReport
@@ -255,6 +257,11 @@ class FileStore(BuryingStore):
         finally:
             self._held(lease)
         return with_losses(loaded, self._salvaged.pop(log.session, None))
+
+    async def newest(self, session: str) -> Record | None:
+        """See `Store.newest`."""
+        engine, log = self._opened(), self._logs.get(check_session_id(session))
+        return None if log is not None and not log.exists else await newest_record(self._disk, engine, session, log)
 
     async def load_as_it_is(self, lease: Lease, *, snapshots: bool = True) -> LoadedSession:
         """As `load`, for who reads beside the session's owner: what is damaged is not salvaged, but StoreCorrupt."""

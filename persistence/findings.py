@@ -56,9 +56,16 @@ class Findings:
     """All findings of one check, and how much was read."""
 
     def __init__(
-        self, tell: Callable[[Finding], None] | None = None, root: str = "", asked: Iterable[str] = ()
+        self,
+        tell: Callable[[Finding], None] | None = None,
+        root: str = "",
+        asked: Iterable[str] = (),
+        apart: Callable[[str], bool] | None = None,
     ) -> None:
-        """`tell`: told each finding at once. `root`: the store's directory. `asked`: sessions that are looked for."""
+        """`tell`: told each finding at once. `root`: the store's directory. `asked`: sessions that are looked for.
+
+        `apart`: says of an id whether it is counted apart; None: none is.
+        """
         self.missing = set(asked)
         """Those of them that were not met."""
         self._root = root
@@ -67,7 +74,10 @@ class Findings:
         self.counts: Counter[str] = Counter()
         """How many of each severity."""
         self.sessions = 0
-        """Sessions looked at."""
+        """Sessions looked at, but for those that are counted apart."""
+        self.apart = 0
+        """Those."""
+        self._is_apart = apart
         self.records = 0
         """Records read and found good."""
         self.size_bytes = 0
@@ -77,6 +87,13 @@ class Findings:
     def meet(self, session: str | None) -> None:
         """There is such a session."""
         self.missing.discard(session or "")
+
+    def count(self, session: str) -> None:
+        """A session is looked at."""
+        if self._is_apart is not None and self._is_apart(session):
+            self.apart += 1
+        else:
+            self.sessions += 1
 
     def add(self, finding: Finding) -> None:
         """Add a finding; in what to do, the lines to type are filled in."""

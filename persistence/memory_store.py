@@ -14,6 +14,7 @@ from .store import Lease, LoadedSession, Pruned, RecoveryReport, SessionInfo, St
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
+    from .record import Record
     from .store import Archive, Level, Reached
 
 _REACHABLE: Final[tuple[Level, ...]] = ("async",)
@@ -95,6 +96,15 @@ class MemoryStore:
             snapshot_seq=0 if snapshot is None else snapshot.seq,
         )
         return LoadedSession(records, report, snapshot)
+
+    async def newest(self, session: str) -> Record | None:
+        """As `Store.newest`."""
+        self._require_open()
+        kept = self._sessions.get(check_session_id(session))
+        if kept is None or not kept.appended_seq:
+            return None
+        kept.make()
+        return kept.tail(None, kept.appended_seq, whole=False)[-1]
 
     def save(self, lease: Lease, seq: int, data: bytes) -> None:
         """As `Store.save`: it is kept at once."""

@@ -38,13 +38,20 @@ if TYPE_CHECKING:
 PAGE: Final = 500
 
 
-def check(root: str | os.PathLike[str], *, tell: Callable[[Finding], None] | None = None) -> Findings:
-    """Look at everything in the store at `root`; blocks. `tell`: told each finding at once.
+def check(
+    root: str | os.PathLike[str],
+    *,
+    tell: Callable[[Finding], None] | None = None,
+    apart: Callable[[str], bool] | None = None,
+) -> Findings:
+    """Look at everything in the store at `root`; blocks.
+
+    `tell`: told each finding at once. `apart`: says of an id whether it is counted apart from the others; None: none.
 
     What the disk refuses to read is a finding, too, and the rest is looked at. Raises `NotAStore`, `StoreLocked` when
     the store is in use, `StoreVersionTooNew`, and OSError when its directory or its lock cannot be read.
     """
-    layout, findings = Layout(root), Findings(tell, str(Path(root).absolute()))
+    layout, findings = Layout(root), Findings(tell, str(Path(root).absolute()), apart=apart)
     check_store_there(layout)
     with read_lock(layout):
         check_store(LookingDisk(), layout, findings)
@@ -135,7 +142,7 @@ class _Check:
         check = JournalCheck(self._disk, self._layout.journals, catalog, self._findings)
         while rows := catalog.rows(after=after, limit=PAGE):
             for row in rows:
-                self._findings.sessions += 1
+                self._findings.count(row.session)
                 self._findings.meet(row.session)
                 owner = (row.session, row.birth)
                 self._expected.update(hash(file.path) for file in expected_files(catalog, row))
@@ -150,7 +157,7 @@ class _Check:
         for owner in log.links:
             self._findings.meet(owner[0])
             if catalog.get(owner[0]) is None:
-                self._findings.sessions += 1
+                self._findings.count(owner[0])
                 self._snapshots.check(owner, log.sums_of(owner), whole=False)
 
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from session_actor.persistence import PersistenceError
+
 from .cell import Dormant
 from .commands import End
 from .deletion import Delete
 from .errors import CallTimeout, ForkUnfinished, SessionActorError, SessionEnded
+from .events import Ended
 from .handle import Session
 from .hooks.inside import refuse_inside
 from .hooks.server import DELETED, EndToDelete
@@ -83,8 +86,8 @@ class Ends:
 
         A session counts by its newest frame, or by its creation as long as it has none; one that is loaded by its
         newest message of any kind, too. One that is in an exchange is left alone, and one that cannot be loaded. Those
-        that are not loaded are, one after the other, unless they are younger than that; nothing is called `activated`
-        or `passivated` for this. Cancelling stops it; what has ended has ended.
+        that are not loaded are, one after the other, unless they are younger than that or have ended; nothing is called
+        `activated` or `passivated` for this. Cancelling stops it; what has ended has ended.
 
         Raises InvalidArgument, and what `sessions` raises.
         """
@@ -200,6 +203,10 @@ async def _end_if_idle(people: Population, session_id: str, older_than_s: float,
     cell = people.cell(session_id)
     resting = isinstance(cell.ref, Dormant)
     if resting:
+        if await _is_over(people, session_id):
+            return False
+        resting = isinstance(cell.ref, Dormant)
+    if resting:
         cell.quiet = True
     elif perf_counter() - cell.server_ref().used_s < older_than_s:
         return False
@@ -219,6 +226,15 @@ async def _end_if_idle(people: Population, session_id: str, older_than_s: float,
         if resting:
             await _lay_down(people, cell)
     return True
+
+
+async def _is_over(people: Population, session_id: str) -> bool:
+    """Whether a session that is not loaded has ended, by its newest record; False also where only loading can tell."""
+    try:
+        newest = await people.store.newest(session_id)
+    except PersistenceError:  # loading says why
+        return False
+    return newest is not None and newest.kind == Ended.kind
 
 
 async def _last_frame_us(state: State) -> int:

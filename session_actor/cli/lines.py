@@ -315,6 +315,8 @@ class VerifySummary(Line, frozen=True, tag="verify.summary/1"):
     """How much was read, and what was found."""
 
     summary: dict[str, int]
+    """`sessions`, and apart from them `own`: what the library keeps for itself as one; `records`, `bytes`; `damage`,
+    `notes`."""
 
 
 class RepairStep(Line, frozen=True, tag="repair.step/1"):

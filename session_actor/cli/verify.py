@@ -40,10 +40,11 @@ def run_verify(directory: str | Path, *, as_json: bool) -> int:
     """Check a store and print what is found, at once; returns the exit code."""
     from session_actor.persistence.errors import PersistenceError
     from session_actor.persistence.verify import check
+    from session_actor.reserved import is_reserved
 
     tell = _tell_json if as_json else _tell
     try:
-        findings = check(directory, tell=tell)
+        findings = check(directory, tell=tell, apart=is_reserved)
     except BrokenPipeError:
         raise
     except (PersistenceError, OSError) as error:
@@ -74,6 +75,7 @@ def _tell_json(finding: Finding) -> None:
 def _counts(findings: Findings) -> dict[str, int]:
     return {
         "sessions": findings.sessions,
+        "own": findings.apart,
         "records": findings.records,
         "bytes": findings.size_bytes,
         "damage": findings.counts["damage"],
@@ -85,5 +87,6 @@ def _summary(findings: Findings) -> str:
     counts = _counts(findings)
     verdict = counted(counts["damage"], "damaged place") if findings.damaged else "no damage"
     notes = f", {counted(counts['notes'], 'note')}" if counts["notes"] else ""
-    read = [counted(counts[f"{each}s"], each) for each in ("session", "record", "byte")]
-    return f"{', '.join(read)} read: {verdict}{notes}"
+    sessions, *rest = (counted(counts[f"{each}s"], each) for each in ("session", "record", "byte"))
+    own = " and what the library keeps for its hooks" if counts["own"] else ""
+    return f"{sessions}{own}, {', '.join(rest)} read: {verdict}{notes}"

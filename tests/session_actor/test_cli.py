@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from session_actor import SessionService
+from session_actor import Hook, HookContext, SessionService
 from session_actor.__main__ import main
 
 
@@ -43,6 +43,18 @@ def test_a_sound_store_verifies(folder, capsys):
     (summary,) = lines(capsys)
     assert summary.startswith("1 session, 6 records, ")
     assert summary.endswith(": no damage")
+
+
+async def test_what_the_library_keeps_for_its_hooks_is_counted_apart(folder, capsys):
+    async def bill(_: HookContext) -> None: ...
+
+    async with SessionService.open(folder, hooks=[Hook("bill", bill, "ended", mandatory=True)]) as service:
+        await service.end("user-42")
+    assert main(["verify", str(folder)]) == 0
+    assert lines(capsys)[0].startswith("1 session and what the library keeps for its hooks, ")
+    assert main(["verify", str(folder), "--json"]) == 0
+    summary = json.loads(lines(capsys)[-1])["summary"]
+    assert (summary["sessions"], summary["own"]) == (1, 1)
 
 
 def test_damage_is_printed_a_line_each_and_answered_with_one(folder, capsys):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from session_actor import InvalidArgument
+from session_actor.telemetry import attach
 
 from .conftest import idle, opened, turns, until
 
@@ -115,6 +116,23 @@ async def test_sessions_that_nobody_used_for_long_are_ended(calls, store):
     assert sorted(name for name in calls.names if name != "on") == ["bill", "bill", "off"]
     with pytest.raises(InvalidArgument):
         await now.end_idle(-1)
+
+
+async def test_a_session_that_has_ended_is_not_loaded_to_be_looked_at(store):
+    async with opened(store) as service:
+        for session_id in ("over", "open"):
+            await (await service.session(session_id, create=True)).push("hello", "hi")
+        await service.end("over")
+    loaded: list[str] = []
+    begun = ("session_actor", "session", "recovery", "start")
+    detach = attach(begun, lambda name, measured, about: loaded.append(about["session"]))
+    try:
+        async with opened(store) as service:
+            for ended in (["open"], []):
+                assert await service.end_idle(0) == ended
+    finally:
+        detach()
+    assert loaded == ["open"]
 
 
 async def test_a_loaded_session_that_was_used_lately_is_not_idle(store):

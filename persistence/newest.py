@@ -1,0 +1,59 @@
+"""The newest record of one session, read alone: for who asks whether a session is worth loading."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import PersistenceError
+from .journal import Part, read_behind
+from .names import journal_path
+from .places import Places
+from .record import decode_record
+from .session_log import Extent
+
+if TYPE_CHECKING:
+    from .engine import Engine
+    from .record import Record
+    from .session_log import SessionLog
+    from .storage import Disk
+
+
+async def newest_record(disk: Disk, engine: Engine, session: str, log: SessionLog | None) -> Record | None:
+    """The newest record of a session of an open store, whoever has the lease; nothing is loaded for it.
+
+    `log`: what the store knows of it; None: nothing newer than its journal. None: there is no such session, or it
+    cannot be told so, because a file is damaged, refused, or moved by a cut just now: loading it tells.
+    """
+    known = None if log is None else (log.birth, engine.finder.places(log))
+
+    def read() -> Record | None:
+        birth, places = known or _in_journal(engine, session)
+        return _newest(disk, engine.layout.journals, (session, birth), places)
+
+    try:
+        return await engine.read_thread.run(read)
+    except (OSError, PersistenceError):
+        return None
+
+
+def _in_journal(engine: Engine, session: str) -> tuple[str, Places]:
+    """Birth and places of a session that is whole in its journal, as the catalog has it."""
+    row = engine.catalog.get(session)
+    if row is None or (session, row.birth) in engine.cutter.unforgotten:
+        return "", Places(None, [], [], 0, "")
+    extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
+    return row.birth, Places(extent, [], [], row.seq, row.sum)
+
+
+def _newest(disk: Disk, journals: str, owner: tuple[str, str], places: Places) -> Record | None:
+    if places.memory:
+        return decode_record(places.memory[-1])
+    if places.log:
+        lines = places.log[-1].behind(places.written_seq - 1).lines(disk, owner[0])
+        return decode_record(lines[-1])
+    extent = places.extent
+    if extent is None:
+        return None
+    path = f"{journals}/{journal_path(owner[0], extent.number)}"
+    pieces = read_behind(disk, path, Part.of(extent), owner, extent.seq - 1)
+    return decode_record(pieces[-1][pieces[-1].rfind(b"\n", 0, -1) + 1 :])
