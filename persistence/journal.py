@@ -59,7 +59,7 @@ def open_journal(disk: Disk, path: str, part: Part, owner: Owner, *, write: bool
     `write`: to be written, too. Raises `JournalTruncated`, `StoreVersionTooNew`, OSError, and `JournalCorrupt` for what
     is no regular file or is not that file of that session and birth.
     """
-    file = _open(disk, path, part, write=write)
+    file, _ = _open(disk, path, part, write=write)
     try:
         return file, _check_header(file.read(0, min(_HEADER_BYTES, part.end)), path, owner, part)
     except BaseException:
@@ -114,7 +114,8 @@ def _check_last(data: bytes, path: str, part: Part) -> None:
         raise JournalCorrupt(path, part.end, part.last_seq, why)
 
 
-def _open(disk: Disk, path: str, part: Part, *, write: bool) -> DiskFile:
+def _open(disk: Disk, path: str, part: Part, *, write: bool = False) -> tuple[DiskFile, int]:
+    """Open a journal file whose valid part is all there; returns it and how long it is."""
     try:
         file = open_plain(disk, path, write=write)
     except FileNotFoundError:
@@ -129,7 +130,7 @@ def _open(disk: Disk, path: str, part: Part, *, write: bool) -> DiskFile:
     if size < part.size_bytes:
         file.close()
         raise JournalTruncated(path, part.size_bytes, size)
-    return file
+    return file, size
 
 
 def read_journal(disk: Disk, path: str, part: Part, owner: Owner) -> list[bytes]:
@@ -137,21 +138,11 @@ def read_journal(disk: Disk, path: str, part: Part, owner: Owner) -> list[bytes]
 
     Raises `JournalTruncated`, `JournalCorrupt`, `StoreVersionTooNew`, OSError.
     """
-    file, records = open_journal(disk, path, part, owner)
+    file, _ = _open(disk, path, part)
     try:
-        pieces: list[bytes] = []
-        total = begin = 0
-        for piece in _whole_lines(file, path, part.size_bytes):
-            total = crc32(piece, total)
-            start = 0 if begin else records
-            stop = len(piece) if begin + len(piece) <= part.end else part.end - begin
-            pieces += _cut(piece, start, stop)
-            begin += len(piece)
-        if total != part.crc:
-            raise _find_damage(file, path, part)
+        return _read_whole(file, path, part, owner)
     finally:
         file.close()
-    return pieces
 
 
 def read_behind(disk: Disk, path: str, part: Part, owner: Owner, seq: int) -> list[bytes]:
@@ -159,20 +150,63 @@ def read_behind(disk: Disk, path: str, part: Part, owner: Owner, seq: int) -> li
 
     Raises `JournalTruncated`, `JournalCorrupt`, `StoreVersionTooNew`, OSError.
     """
-    file, records = open_journal(disk, path, part, owner)
-    wanted, length, found = b'\n{"seq":%d,' % (seq + 1), PIECE_BYTES, -1
+    file, _ = _open(disk, path, part)
     try:
-        while True:
-            begin = max(0, part.end - length)
-            data = file.read(begin, part.end - begin)
-            found = data.rfind(wanted) + 1
-            if found or not begin or 4 * length > MAX_LINE_BYTES:
-                break
-            length *= 4
-        if not found:  # a gap may hide it, which has the number of the last record that is lost
-            return _search_behind(file, path, part, records, seq)
+        return _read_behind(file, path, part, owner, seq)
     finally:
         file.close()
+
+
+def read_newest(
+    disk: Disk, path: str, part: Part, owner: Owner, *, behind: int | None
+) -> tuple[list[bytes], bool]:
+    """The record lines of a session's newest file, all or those `behind` a record, and whether more follows them.
+
+    What `read_journal` or `read_behind` does, and what `check_end` does. Blocks; raises the same.
+    """
+    file, size = _open(disk, path, part)
+    try:
+        if behind is not None:
+            pieces = _read_behind(file, path, part, owner, behind)
+        else:
+            pieces = _read_whole(file, path, part, owner)
+            if pieces:
+                _check_last(pieces[-1], path, part)
+            else:
+                check_end(file, path, part)
+    finally:
+        file.close()
+    return pieces, size > part.size_bytes
+
+
+def _read_whole(file: DiskFile, path: str, part: Part, owner: Owner) -> list[bytes]:
+    first = file.read(0, min(_READ_BYTES, part.size_bytes))
+    records = _check_header(first[: min(_HEADER_BYTES, part.end)], path, owner, part)
+    pieces: list[bytes] = []
+    total = begin = 0
+    for piece in _whole_lines(file, path, part.size_bytes, first):
+        total = crc32(piece, total)
+        start = 0 if begin else records
+        stop = len(piece) if begin + len(piece) <= part.end else part.end - begin
+        pieces += _cut(piece, start, stop)
+        begin += len(piece)
+    if total != part.crc:
+        raise _find_damage(file, path, part)
+    return pieces
+
+
+def _read_behind(file: DiskFile, path: str, part: Part, owner: Owner, seq: int) -> list[bytes]:
+    records = _check_header(file.read(0, min(_HEADER_BYTES, part.end)), path, owner, part)
+    wanted, length = b'\n{"seq":%d,' % (seq + 1), PIECE_BYTES
+    while True:
+        begin = max(0, part.end - length)
+        data = file.read(begin, part.end - begin)
+        found = data.rfind(wanted) + 1
+        if found or not begin or 4 * length > MAX_LINE_BYTES:
+            break
+        length *= 4
+    if not found:  # a gap may hide it, which has the number of the last record that is lost
+        return _search_behind(file, path, part, records, seq)
     offset = begin + found
     for line in data[found:].split(b"\n")[:-1]:
         if not verify(line + b"\n"):
@@ -200,13 +234,14 @@ def _search_behind(file: DiskFile, path: str, part: Part, records: int, seq: int
     return found
 
 
-def _whole_lines(file: DiskFile, path: str, size: int) -> list[bytes]:
-    """The first `size` bytes of a file, cut behind line ends."""
+def _whole_lines(file: DiskFile, path: str, size: int, data: bytes) -> list[bytes]:
+    """The first `size` bytes of a file, cut behind line ends; it begins with `data`."""
     pieces: list[bytes] = []
     kept: list[bytes] = []
     begin = offset = 0
     while offset < size:
-        data = file.read(offset, min(_READ_BYTES, size - offset))
+        if offset:
+            data = file.read(offset, min(_READ_BYTES, size - offset))
         if not data:
             raise JournalTruncated(path, size, offset)
         stop = len(data) if offset + len(data) == size else data.rfind(b"\n") + 1

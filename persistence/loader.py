@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .beyond import beyond, uncounted
 from .errors import JournalCorrupt, LineDamaged, LogCorrupt, PersistenceError, StoreCorrupt
 from .header import RecordRef
-from .journal import Part, broken_link, check_end, open_journal, read_behind, read_journal
+from .journal import Part, broken_link, check_end, open_journal, read_behind, read_journal, read_newest
 from .names import journal_path
 from .places import Places
 from .record import Record, decode_record, decode_records
@@ -200,9 +200,7 @@ class Loader:
         if extent.seq <= seq:
             self._check_newest(log, extent)
             return []
-        pieces = self._read_files(log, extent, seq, rows)
-        self._check_newest(log, extent)
-        return pieces
+        return self._read_files(log, extent, seq, rows)
 
     def _read_files(
         self, log: SessionLog, extent: Extent, seq: int, rows: list[FileRow] | None
@@ -210,16 +208,17 @@ class Loader:
         if rows is None:
             rows = self._catalog.files.of(log.session, log.birth, after_seq=seq)
         rows = [row for row in rows if row.number < extent.number]  # a cut may have sealed more meanwhile
-        known = [(row.first_seq, Part.of(row)) for row in rows]
-        newest = rows[-1].last_seq + 1 if rows else 1  # where the newest file begins is not known by itself
-        owner = log.session, log.birth
-        pieces: list[tuple[str, bytes]] = []
-        for first_seq, part in (*known, (newest, Part.of(extent))):
-            path = self._path(log, part.number)
-            whole = first_seq > seq
-            read = read_journal if whole else partial(read_behind, seq=seq)
+        owner, pieces = (log.session, log.birth), list[tuple[str, bytes]]()
+        for row in rows:
+            path, part = self._path(log, row.number), Part.of(row)
+            read = read_journal if row.first_seq > seq else partial(read_behind, seq=seq)
             pieces += [(path, piece) for piece in read(self._disk, path, part, owner)]
-        return pieces
+        path, part = self._path(log, extent.number), Part.of(extent)
+        begins_behind = seq < (rows[-1].last_seq + 1 if rows else 1)  # where it begins is not known by itself
+        newest, longer = read_newest(self._disk, path, part, owner, behind=None if begins_behind else seq)
+        if longer:
+            self._check_uncounted(log, path, part)
+        return pieces + [(path, piece) for piece in newest]
 
     def _check_newest(self, log: SessionLog, extent: Extent) -> None:
         """Make sure that the newest file is this session's, and ends where the catalog says."""
@@ -230,7 +229,12 @@ class Loader:
             longer = file.size() > part.size_bytes
         finally:
             file.close()
-        found = beyond(self._disk, self._journals, part, owner) if longer else []
+        if longer:
+            self._check_uncounted(log, path, part)
+
+    def _check_uncounted(self, log: SessionLog, path: str, part: Part) -> None:
+        """Make sure that what is behind the valid part of the newest file is nothing that was counted once."""
+        found = beyond(self._disk, self._journals, part, (log.session, log.birth))
         if found and found[-1].last.seq > log.written_seq:  # asked afterwards: a cut may be writing what was new
             raise uncounted(path, part.size_bytes, found)
 
