@@ -11,10 +11,13 @@ from .errors import CatalogCorrupt
 from .plain_file import NotPlain, open_plain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .storage import Disk
 
 PIECE_BYTES: Final = 1024 * 1024
-_JOURNAL: Final = "-journal"
+JOURNAL: Final = "-journal"
+"""What SQLite adds to the name of a database for its rollback journal."""
 
 
 def copy_catalog(disk: Disk, path: str, folder: str) -> Catalog:
@@ -22,11 +25,20 @@ def copy_catalog(disk: Disk, path: str, folder: str) -> Catalog:
 
     Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
     """
-    target = f"{folder}/catalog.db"
-    try:
+
+    def copy(target: str) -> None:
         copy_file(disk, path, target)
         with contextlib.suppress(FileNotFoundError):
-            copy_file(disk, path + _JOURNAL, target + _JOURNAL)
+            copy_file(disk, path + JOURNAL, target + JOURNAL)
+
+    return opened_copy(path, folder, copy)
+
+
+def opened_copy(path: str, folder: str, copy: Callable[[str], None]) -> Catalog:
+    """The same, whichever way `copy` makes the copy at the path that it is given."""
+    target = f"{folder}/catalog.db"
+    try:
+        copy(target)
     except FileNotFoundError:
         raise CatalogCorrupt(path, "it is missing") from None
     except NotPlain as error:

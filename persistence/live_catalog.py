@@ -6,17 +6,15 @@ import contextlib
 import errno
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from .catalog import Catalog
-from .catalog_copy import copy_file
-from .errors import CatalogCorrupt
-from .plain_file import NotPlain
+from .catalog_copy import JOURNAL, copy_file, opened_copy
 
 if TYPE_CHECKING:
+    from .catalog import Catalog
     from .storage import Disk
 
-_JOURNAL: Final = "-journal"
 _TRIES: Final = 200
 _PAUSE_S: Final = 0.005
 _HEADER_BYTES: Final = 100
@@ -31,22 +29,7 @@ def copy_live(disk: Disk, path: str, folder: str) -> Catalog:
     It is copied again until nothing was committed meanwhile. A transaction that is not committed is rolled back in the
     copy. Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
     """
-    target = f"{folder}/catalog.db"
-    try:
-        _copy_settled(disk, path, target)
-    except FileNotFoundError:
-        raise CatalogCorrupt(path, "it is missing") from None
-    except NotPlain as error:
-        raise CatalogCorrupt(path, "it is no plain file") from error
-    catalog = Catalog(target)
-    try:
-        catalog.open(create=False)
-        catalog.check()
-        catalog.files.check()
-    except BaseException:
-        catalog.close()
-        raise
-    return catalog
+    return opened_copy(path, folder, partial(_copy_settled, disk, path))
 
 
 def _copy_settled(disk: Disk, path: str, target: str) -> None:
@@ -54,9 +37,9 @@ def _copy_settled(disk: Disk, path: str, target: str) -> None:
         before = _mark(path)
         copy_file(disk, path, target)
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(target + _JOURNAL)  # noqa: PTH108 - of the copy before
+            os.unlink(target + JOURNAL)  # noqa: PTH108 - of the copy before
         with contextlib.suppress(FileNotFoundError):
-            copy_file(disk, path + _JOURNAL, target + _JOURNAL)
+            copy_file(disk, path + JOURNAL, target + JOURNAL)
         if _mark(path) == before:
             return
         time.sleep(_PAUSE_S)
@@ -65,7 +48,7 @@ def _copy_settled(disk: Disk, path: str, target: str) -> None:
 
 def _mark(path: str) -> tuple[object, object]:
     """What is another as soon as a transaction has changed a byte."""
-    return _head(path, _HEADER_BYTES), _head(path + _JOURNAL, _JOURNAL_BYTES)
+    return _head(path, _HEADER_BYTES), _head(path + JOURNAL, _JOURNAL_BYTES)
 
 
 def _head(path: str, length: int) -> tuple[bytes, int, int] | None:

@@ -6,7 +6,7 @@ that a reader does not know is refused by name (`RecordUnknown`).
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, get_args
 
 import msgspec
 
@@ -25,11 +25,19 @@ class _Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     __rich_repr__ = as_repr
 
 
-class HooksDue(_Record, frozen=True, gc=False):
+class _OfSession(_Record, frozen=True, gc=False):
+    session: str
+
+
+class _OfHook(_Record, frozen=True, gc=False):
+    hook: str
+    """The key."""
+
+
+class HooksDue(_OfSession, frozen=True, gc=False):
     """A session is being ended, and these hooks must run: it comes before the record of the end itself."""
 
     kind: ClassVar[str] = "hooks_due"
-    session: str
     birth: str
     created_at_us: int
     reason: str
@@ -39,72 +47,62 @@ class HooksDue(_Record, frozen=True, gc=False):
     """Whether the session is deleted when they are through."""
 
 
-class HooksVoid(_Record, frozen=True, gc=False):
+class HooksVoid(_OfSession, frozen=True, gc=False):
     """The record of the end never came: the session goes on, and nothing is due."""
 
     kind: ClassVar[str] = "hooks_void"
-    session: str
 
 
-class HookBegun(_Record, frozen=True, gc=False):
+class HookBegun(_OfHook, frozen=True, gc=False):
     """A try begins."""
 
     kind: ClassVar[str] = "hook_begun"
-    hook: str
-    """The key."""
 
 
-class HookCut(_Record, frozen=True, gc=False):
+class HookCut(_OfHook, frozen=True, gc=False):
     """A try was cut short by closing the service: it does not count."""
 
     kind: ClassVar[str] = "hook_cut"
-    hook: str
 
 
-class HookFailed(_Record, frozen=True, gc=False):
+class HookFailed(_OfHook, frozen=True, gc=False):
     """A try failed."""
 
     kind: ClassVar[str] = "hook_failed"
-    hook: str
     error: str
     """The name of its type."""
     dead: bool = False
     """Whether there will be no other try."""
 
 
-class HookDone(_Record, frozen=True, gc=False):
+class HookDone(_OfHook, frozen=True, gc=False):
     """A try succeeded: the hook is never run again."""
 
     kind: ClassVar[str] = "hook_done"
-    hook: str
 
 
-class HookDriven(_Record, frozen=True, gc=False):
+class HookDriven(_OfHook, frozen=True, gc=False):
     """An operator wants a dead hook to be tried again."""
 
     kind: ClassVar[str] = "hook_driven"
-    hook: str
 
 
-class HookDiscarded(_Record, frozen=True, gc=False):
+class HookDiscarded(_OfHook, frozen=True, gc=False):
     """An operator wants a hook to be given up."""
 
     kind: ClassVar[str] = "hook_discarded"
-    hook: str
 
 
-class DeletionAsked(_Record, frozen=True, gc=False):
+class DeletionAsked(_OfSession, frozen=True, gc=False):
     """A session that has ended is deleted when its hooks are through."""
 
     kind: ClassVar[str] = "deletion_asked"
-    session: str
 
 
-class DeletionDone(_Record, frozen=True, gc=False):
+class DeletionDone(_OfSession, frozen=True, gc=False):
     """It is deleted."""
 
     kind: ClassVar[str] = "deletion_done"
-    session: str
 
 
 AnyRecord: TypeAlias = (
@@ -120,21 +118,7 @@ AnyRecord: TypeAlias = (
     | DeletionDone
 )
 
-KINDS: Final[dict[str, type[AnyRecord]]] = {
-    record.kind: record
-    for record in (
-        HooksDue,
-        HooksVoid,
-        HookBegun,
-        HookCut,
-        HookFailed,
-        HookDone,
-        HookDriven,
-        HookDiscarded,
-        DeletionAsked,
-        DeletionDone,
-    )
-}
+KINDS: Final[dict[str, type[AnyRecord]]] = {record.kind: record for record in get_args(AnyRecord)}
 """The type of each kind of record."""
 
 
