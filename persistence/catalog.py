@@ -29,7 +29,7 @@ from .storage import OsDisk
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator, Iterable, Sequence
 
     from .catalog_files import FileRow
     from .storage import Disk
@@ -112,10 +112,16 @@ class Catalog:
 
     def get(self, session: str) -> CatalogRow | None:
         """What is known of `session`; None when it has no journal."""
+        return self.get_all([session])[0]
+
+    def get_all(self, sessions: Sequence[str]) -> list[CatalogRow | None]:
+        """`get` of each of these sessions, at most some dozens, by one question."""
+        marks = ", ".join("?" * len(sessions))
+        query = f"SELECT {_COLUMNS} FROM journals WHERE session IN ({marks})"  # noqa: S608 - constants
         with self._reading() as connection:
-            query = f"SELECT {_COLUMNS} FROM journals WHERE session = ?"  # noqa: S608 - a constant
-            found = connection.execute(query, (id_bytes(session),)).fetchone()
-            return None if found is None else self._row(found)
+            found = connection.execute(query, [id_bytes(session) for session in sessions]).fetchall()
+            rows = {row.session: row for row in map(self._row, found)}
+        return [rows.get(session) for session in sessions]
 
     def rows(self, prefix: str = "", after: str | None = None, limit: int = 1000) -> list[CatalogRow]:
         """At most `limit` rows of sessions whose id starts with `prefix` and comes behind `after`, in order of ids."""

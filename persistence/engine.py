@@ -16,6 +16,7 @@ from .foreign import check_free
 from .layout import Layout
 from .loader import Loader
 from .log import Log
+from .looking_up import LookUps
 from .places import Finder
 from .pruner import Pruner
 from .recovery import LogRecovery, Recovered
@@ -83,6 +84,7 @@ class Engine:
         self.writer.connect(self.syncer)
         self.finder = Finder(self.log, self.backlog, self.writer)
         self.loader = self._new_loader()
+        self.look_ups = self._new_look_ups(loop)
         self.snapshotter = self._new_snapshotter(on_cut)
         self.pruner = self._new_pruner()
         self.archivist = self._new_archivist(find_log)
@@ -113,10 +115,21 @@ class Engine:
             thread=self.read_thread,
         )
 
-    def _new_archivist(self, find_log: Callable[[str], SessionLog | None]) -> Archivist:
-        def is_deleted(session: str, birth: str) -> bool:
-            return (session, birth) in self.cutter.unforgotten
+    def _new_look_ups(self, loop: asyncio.AbstractEventLoop) -> LookUps:
+        return LookUps(
+            loop,
+            self.read_thread,
+            self._disk,
+            snapshots=self.layout.snapshots,
+            catalog=self.catalog,
+            loader=self.loader,
+            is_deleted=self._is_unforgotten,
+        )
 
+    def _is_unforgotten(self, session: str, birth: str) -> bool:
+        return (session, birth) in self.cutter.unforgotten
+
+    def _new_archivist(self, find_log: Callable[[str], SessionLog | None]) -> Archivist:
         return Archivist(
             self._disk,
             self.layout.journals,
@@ -124,7 +137,7 @@ class Engine:
             self.finder,
             self.read_thread,
             find_log,
-            is_deleted,
+            self._is_unforgotten,
             lambda: not self.closed,
         )
 
@@ -215,18 +228,6 @@ class Engine:
     def _make_root(self) -> None:
         check_free(self._disk, self.layout)
         self._disk.make_root(self.layout.root)
-
-    def look_up(self, session: str) -> tuple[SessionLog | None, bool]:
-        """What the catalog and the journal have of a session, and whether it was deleted. Blocks."""
-        row = self.catalog.get(session)
-        if row is None:
-            return None, self.catalog.deleted(session)
-        if (session, row.birth) in self.cutter.unforgotten:
-            return None, True
-        extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
-        log = SessionLog(session, row.birth, row.created_us, extent)
-        log.ahead = self.loader.read_ahead(log)
-        return log, False
 
     @contextlib.asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:

@@ -207,7 +207,7 @@ class FileStore(BuryingStore):
         engine, session, found, deleted = self._opened(), check_session_id(session), None, False
         known = self._logs.get(session)
         if known is None or not known.appended_seq:
-            found, deleted = await engine.read_thread.run(lambda: engine.look_up(session))
+            found, deleted = await engine.look_ups.find(session)
         log = self._logs.get(session) or found
         if log is not None:
             self._check_damage(log)

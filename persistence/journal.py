@@ -157,9 +157,7 @@ def read_behind(disk: Disk, path: str, part: Part, owner: Owner, seq: int) -> li
         file.close()
 
 
-def read_newest(
-    disk: Disk, path: str, part: Part, owner: Owner, *, behind: int | None
-) -> tuple[list[bytes], bool]:
+def read_newest(disk: Disk, path: str, part: Part, owner: Owner, *, behind: int | None) -> tuple[list[bytes], bool]:
     """The record lines of a session's newest file, all or those `behind` a record, and whether more follows them.
 
     What `read_journal` or `read_behind` does, and what `check_end` does. Blocks; raises the same.

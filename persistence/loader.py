@@ -132,17 +132,29 @@ class Loader:
                     log.slots = usable(found.slots, log.unusable)
                 return places, found
 
-    def read_ahead(self, log: SessionLog) -> InFiles | None:
-        """What a session that is whole in its journal has; None when it cannot be read, as loading tells. Blocks."""
+    def read_ahead(self, log: SessionLog, slots: Slots | None = None) -> InFiles | None:
+        """What a session that is whole in its journal has; None when it cannot be read, as loading tells. Blocks.
+
+        `slots`: what its snapshots are; None: that is not known.
+        """
         try:
-            return self.read(log, Places(log.extent, [], [], log.written_seq, log.tail_sum.decode()), None)
+            return self.read(log, Places(log.extent, [], [], log.written_seq, log.tail_sum.decode()), None, slots=slots)
         except (OSError, PersistenceError):
             return None
 
-    def read(self, log: SessionLog, places: Places, before: int | None, *, snapshots: bool = True) -> InFiles:
-        """Read what `load` needs. Blocks."""
+    def read(
+        self,
+        log: SessionLog,
+        places: Places,
+        before: int | None,
+        *,
+        snapshots: bool = True,
+        slots: Slots | None = None,
+    ) -> InFiles:
+        """Read what `load` needs. Blocks. `slots`: what its snapshots are; None: that is looked up."""
         rejected: list[str] = []
-        slots = look(self._disk, self._snapshots, log.session, log.birth) if snapshots else Slots([], [])
+        if slots is None:
+            slots = look(self._disk, self._snapshots, log.session, log.birth) if snapshots else Slots([], [])
         rejected += [path for path, _ in slots.refused]
         for slot in slots.good:
             if before is not None and slot.seq >= before:

@@ -1,0 +1,76 @@
+"""Finding sessions that are not in memory: what the catalog says of them, and what lies in their files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .gathering import Gathering
+from .names import snapshot_path
+from .session_log import Extent, SessionLog
+from .snapshot import SLOTS, Slots
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from .catalog import Catalog, CatalogRow
+    from .disk_thread import DiskThread
+    from .loader import Loader
+    from .storage import Disk
+
+
+class LookedUp(NamedTuple):
+    """What was found of a session."""
+
+    log: SessionLog | None
+    """None: it has no journal. Its files are read ahead already, since it is most likely to be loaded."""
+    deleted: bool
+
+
+class LookUps:
+    """Looks up the sessions of an open store; those that are asked for at once together."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        thread: DiskThread,
+        disk: Disk,
+        *,
+        snapshots: str,
+        catalog: Catalog,
+        loader: Loader,
+        is_deleted: Callable[[str, str], bool],
+    ) -> None:
+        """`snapshots`: their folder. `is_deleted(session, birth)`: of what the catalog has not forgotten yet."""
+        self._disk = disk
+        self._snapshots = snapshots
+        self._catalog = catalog
+        self._loader = loader
+        self._is_deleted = is_deleted
+        self._gathering: Gathering[str, LookedUp] = Gathering(loop, thread, self._look_up)
+
+    async def find(self, session: str) -> LookedUp:
+        """Look a session up. Raises `CatalogCorrupt`, `StoreClosed`, OSError."""
+        return await self._gathering.ask(session)
+
+    def _look_up(self, sessions: list[str]) -> list[LookedUp]:
+        rows, shelves = self._catalog.get_all(sessions), self._shelves()
+        return [self._found(session, row, shelves) for session, row in zip(sessions, rows, strict=True)]
+
+    def _found(self, session: str, row: CatalogRow | None, shelves: set[str] | None) -> LookedUp:
+        if row is None:
+            return LookedUp(None, self._catalog.deleted(session))
+        if self._is_deleted(session, row.birth):
+            return LookedUp(None, deleted=True)
+        extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
+        log = SessionLog(session, row.birth, row.created_us, extent)
+        shelf, _, _ = snapshot_path(session, SLOTS[0]).partition("/")
+        log.ahead = self._loader.read_ahead(log, None if shelves is None or shelf in shelves else Slots([], []))
+        return LookedUp(log, deleted=False)
+
+    def _shelves(self) -> set[str] | None:
+        """The folders of snapshots that are there; None: that cannot be told. Most sessions have no snapshot."""
+        try:
+            return set(self._disk.list(self._snapshots))
+        except OSError:
+            return None
