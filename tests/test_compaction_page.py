@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
@@ -13,11 +12,11 @@ from session_actor.compaction.headings import HEADINGS
 from session_actor.compaction.verdict import CODES
 from session_actor.events import Compacted, Event, Pinned, Uncompacted
 
+from .named_tests import missing_of
 from .session_actor.compaction.hostile_summaries import ALL_CASES
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "compaction.md").read_text(encoding="utf-8")
-NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
 TABLES = [table.splitlines() for table in re.findall(r"^\|.*?(?=\n\n|\Z)", PAGE, re.DOTALL | re.MULTILINE)]
 MODULES = (automatic, gate, merge, overlays, planning, ranges, options)
 
@@ -32,13 +31,8 @@ def words_in(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
-@pytest.mark.parametrize(("path", "name"), NAMED)
-def test_a_test_that_the_page_names_exists(path, name):
-    module = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef
-    found = {node.name for node in ast.walk(module) if isinstance(node, kinds)}
-    targets = [target for node in module.body if isinstance(node, ast.Assign) for target in node.targets]
-    assert name in found | {target.id for target in targets if isinstance(target, ast.Name)}
+def test_the_tests_that_the_page_names_exist():
+    assert missing_of(PAGE) == []
 
 
 def test_every_rule_names_a_test():

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import cache
 from pathlib import Path
 
-import pytest
-
 from session_actor.persistence.record import verify
+
+from .named_tests import missing_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "durability.md").read_text(encoding="utf-8")
 STORE = sorted((ROOT / "persistence").glob("*.py"))
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in STORE)
-NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
 TABLES = [table.splitlines() for table in re.findall(r"^\|.*?(?=\n\n|\Z)", PAGE, re.DOTALL | re.MULTILINE)]
 SAMPLES = [
     line for block in re.findall(r"^```text\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE) for line in block.splitlines()
 ]
 
 
-@pytest.mark.parametrize(("path", "name"), NAMED)
-def test_a_test_that_the_page_names_exists(path, name):
-    assert name in names_in(path)
-
-
-@cache
-def names_in(path):
-    module = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+def test_the_tests_that_the_page_names_exist():
+    assert missing_of(PAGE) == []
 
 
 def test_every_promise_names_a_test():

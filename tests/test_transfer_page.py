@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
-
-import pytest
 
 from session_actor.transfer.exporting import EXPORT_FORMS
 from session_actor.transfer.forms import FORMS
 from session_actor.transfer.lines import MAX_LINE_BYTES
 from session_actor.transfer.markdown import LONG_CHARACTERS, LONG_LINES
 
+from .named_tests import TESTS, missing_of
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "transfer.md").read_text(encoding="utf-8")
-NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
 
 
-@pytest.mark.parametrize(("path", "name"), NAMED)
-def test_a_test_that_the_page_names_exists(path: str, name: str):
-    module = ast.parse((ROOT / "tests" / "session_actor" / "transfer" / path).read_text(encoding="utf-8"))
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef
-
-    assert name in {node.name for node in ast.walk(module) if isinstance(node, kinds)}
+def test_the_tests_that_the_page_names_exist():
+    assert missing_of(PAGE, TESTS / "session_actor" / "transfer") == []
 
 
 def test_every_rule_names_a_test():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,9 +14,10 @@ from session_actor.ledger.notes import ADDED, OMITTED
 from session_actor.requests import DIALECTS, dialect_of
 from session_actor.tokens.images import RULES, image_tokens, unknown_image_tokens
 
+from .named_tests import missing_of
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "window.md").read_text(encoding="utf-8")
-NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
 TABLES = [table.splitlines() for table in re.findall(r"^\|.*?(?=\n\n|\Z)", PAGE, re.DOTALL | re.MULTILINE)]
 
 
@@ -36,24 +35,8 @@ def number(cell: str) -> int:
     return int(cell.replace(",", ""))
 
 
-@pytest.mark.parametrize(("path", "name"), NAMED)
-def test_a_test_that_the_page_names_exists(path, name):
-    assert name in names_in(path)
-
-
-@cache
-def names_in(path):
-    module = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef
-    found = {node.name for node in ast.walk(module) if isinstance(node, kinds)}
-    assigned = {
-        target.id
-        for node in module.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    return found | assigned
+def test_the_tests_that_the_page_names_exist():
+    assert missing_of(PAGE) == []
 
 
 def test_every_rule_names_a_test():

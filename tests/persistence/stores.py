@@ -25,7 +25,39 @@ def push(store: FileStore, lease, count: int = 1) -> None:
 
 
 async def fill(root: Path, sessions: str = "abc", count: int = 40, *, in_log: int = 5, cut: bool = True) -> None:
-    """A store with sealed journal files, snapshots, a deleted session and records in the log."""
+    """A store with sealed journal files, snapshots, a deleted session and records in the log.
+
+    Made once by a process; whoever asks for the same again has a copy of it.
+    """
+    wanted = (sessions, count, in_log, cut)
+    if wanted in filled:
+        put(root, filled[wanted])
+    else:
+        await make(root, *wanted)
+        filled[wanted] = taken(root)
+
+
+filled: dict[tuple[object, ...], dict[str, bytes | None]] = {}
+
+
+def taken(root: Path) -> dict[str, bytes | None]:
+    """The content of each file below a folder; None for a folder."""
+    paths = sorted(root.rglob("*"))
+    return {str(path.relative_to(root)): None if path.is_dir() else path.read_bytes() for path in paths}
+
+
+def put(root: Path, content: dict[str, bytes | None]) -> None:
+    """Write again what was taken, for its user alone."""
+    root.mkdir(mode=0o700)
+    for name, data in content.items():
+        if data is None:
+            (root / name).mkdir(mode=0o700)
+        else:
+            (root / name).write_bytes(data)
+            (root / name).chmod(0o600)
+
+
+async def make(root: Path, sessions: str, count: int, in_log: int, cut: bool) -> None:
     async with opened(FileStore(root, **SMALL), working=False) as store:
         leases = [await store.acquire(session, create=True) for session in sessions]
         gone = await store.acquire("gone", create=True)

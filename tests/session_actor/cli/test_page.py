@@ -10,9 +10,10 @@ import pytest
 
 from session_actor.cli.program import COMMANDS, module_of
 
+from ...named_tests import missing_of
+
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
 SHOWN = re.findall(r"^ {4}(session-actor .*)$", PAGE, re.MULTILINE)
 HELPED = [line for name, about in COMMANDS.items() if not about.plain for line in module_of(about).command.examples]
 
@@ -27,11 +28,8 @@ def test_every_command_and_no_other_is_in_the_table():
     assert re.findall(r"^\| `(\w+) ?[^`]*` \| [^|]* \| (?:yes|no)? ?\|$", PAGE, re.MULTILINE) == list(COMMANDS)
 
 
-@pytest.mark.parametrize(("path", "name"), NAMED)
-def test_a_test_that_the_page_names_exists(path, name):
-    assert re.search(
-        rf"^ *(async )?def {name}\(", (Path(__file__).parent / path).read_text(encoding="utf-8"), re.MULTILINE
-    )
+def test_the_tests_that_the_page_names_exist():
+    assert missing_of(PAGE, Path(__file__).parent) == []
 
 
 @pytest.mark.parametrize("line", runnable([*SHOWN, *HELPED]))

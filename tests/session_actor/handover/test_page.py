@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from ...named_tests import missing_of
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "handover.md").read_text(encoding="utf-8")
-NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
 
 
-@pytest.mark.parametrize(("path", "name"), NAMED)
-def test_a_test_that_the_page_names_exists(path, name):
-    assert re.search(rf"def {name}\(", (ROOT / "tests" / path).read_text(encoding="utf-8"))
+def test_the_tests_that_the_page_names_exist():
+    assert missing_of(PAGE) == []
 
 
 def test_the_events_on_the_page_are_those_that_are_told():
