@@ -9,9 +9,9 @@ from session_actor.persistence import FileStore
 
 from .disk import SimDisk
 from .image import Image
-from .life import ROOT, Life, Ways, shown
+from .life import ROOT, Life, Ways
 from .loop import SimLoop
-from .model import Model, State, state_of
+from .model import Model, State, shown, state_of
 
 PER_CALL = 3
 """Crashes that are tried before each call that changes something."""

@@ -24,7 +24,7 @@ from session_actor.persistence.names import journal_path
 from ..persistence.conformance_tools import say
 from .disk import NEED_ROOM, Fault, SimDisk
 from .image import Image
-from .model import Entry, Model, State, state_of, texts_of
+from .model import Entry, Model, shown, state_of, texts_of
 
 SESSIONS = ("user-1", "User-1", "\ud800")
 ROOT = "/disk/store"
@@ -77,6 +77,8 @@ class Life:
         self.pruned_files = 0
         self.faults: list[Fault] = []
         """Calls that fail, counted over the whole life."""
+        self.troubles = 0
+        """How often the disk began to refuse something."""
         self.watch: Callable[[str], None] | None = None
         """Told before every call that changes something, when the process is not to die."""
         self.disk = SimDisk(self.image)
@@ -264,11 +266,11 @@ class Life:
         """Do it now, or begin it and go on."""
 
         async def quiet() -> None:
-            troubled = self.troubled  # what refused it may be over when it tells
+            troubled, troubles = self.troubled, self.troubles  # what refused it may be over when it tells
             try:
                 await work
             except (OSError, PersistenceError):
-                if not (troubled or self.troubled):
+                if not (troubled or self.troubled or self.troubles > troubles):
                     raise
 
         task = asyncio.ensure_future(quiet())
@@ -352,6 +354,7 @@ class Life:
         self.die_later(self.rng.choice((1, 2, 3, 5, 8, 13, 21)))
 
     async def fail_later(self) -> None:
+        self.troubles += 1
         number = self.rng.choice((errno.EIO, errno.ENOSPC, errno.EINTR))
         first = self.disk.calls + self.rng.randint(1, 12)
         last = self.rng.choice((first, first, first + 5, FOR_GOOD))
@@ -360,9 +363,11 @@ class Life:
 
     async def fill(self) -> None:
         """From now on there is room for a few lines more."""
+        self.troubles += 1
         self.disk.room_bytes = self.image.size_bytes() + self.rng.choice((0, 50, 500, 3000))
 
     async def refuse(self) -> None:
+        self.troubles += 1
         path = f"{ROOT}/journals/{journal_path(self.rng.choice(SESSIONS), 1)}"
         self.disk.read_only = path.rpartition("/")[0]
 
@@ -391,10 +396,3 @@ def new_image() -> Image:
     image = Image()
     SimDisk(image).make_root(ROOT.rpartition("/")[0])
     return image
-
-
-def shown(state: State) -> str:
-    """The numbers of the texts."""
-    return repr(
-        {session: " ".join((text or "?").partition(" ")[0] for text in texts) for session, texts in state.items()}
-    )

@@ -84,6 +84,13 @@ def add(state: State, entry: Entry) -> None:
         state[entry.session] = (*state.get(entry.session, ()), entry.text)
 
 
+def shown(state: State) -> str:
+    """The numbers of the texts."""
+    return repr(
+        {session: " ".join((text or "?").partition(" ")[0] for text in texts) for session, texts in state.items()}
+    )
+
+
 async def state_of(store: FileStore, *, snapshots: bool = True) -> State:
     """All that an open store holds, as it lists and loads it. `snapshots`: whether there are any to be compared."""
     found: State = {}
