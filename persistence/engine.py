@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from .disk_thread import Result
     from .events import Events
+    from .header import SegmentRef
     from .storage import Disk
 
 ATTACH_SESSIONS: Final = 100
@@ -201,9 +202,7 @@ class Engine:
         await self.read_thread.run(self._make_root)
         self._disk.check_local(self.layout.root, allow_network_fs=allow_network_fs)
         await self.lock.acquire(lock_timeout_s)
-        await self.read_thread.run(lambda: self.layout.open_catalog(self._disk, self.catalog))
-        await self.read_thread.run(self.catalog.check)
-        first_live = await self.read_thread.run(self.catalog.first_live_segment)
+        first_live, noted = await self.read_thread.run(self._open_catalog)
         recovery = LogRecovery(
             self._disk,
             self.log,
@@ -212,7 +211,6 @@ class Engine:
             known=self._has_journal,
             buried=self._is_buried,
         )
-        noted = await self.read_thread.run(self.catalog.log_end)
         recovered = await recovery.run(first_live, noted)
         for log in recovered.dead:
             try:
@@ -228,6 +226,12 @@ class Engine:
     def _make_root(self) -> None:
         check_free(self._disk, self.layout)
         self._disk.make_root(self.layout.root)
+
+    def _open_catalog(self) -> tuple[int, SegmentRef | None]:
+        """Open it; returns what it says of the log: the oldest segment that counts, and where it surely goes to."""
+        self.layout.open_catalog(self._disk, self.catalog)
+        self.catalog.check()
+        return self.catalog.first_live_segment(), self.catalog.log_end()
 
     @contextlib.asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:

@@ -72,13 +72,14 @@ async def _replay(state: State, records: Sequence[Record]) -> None:
     cold_below = state.table.cold_below
     applied = 0
     for record in records:
-        event = decode_event(record.kind, record.data)
-        for pushed in (event,) if isinstance(event, Pushed) else _copies(event):
-            if pushed.parent is not None and pushed.parent < cold_below:
-                await _load_inherited(state.table, pushed)
-        for part in parts_of(state, event):
-            replay(state, part, record.seq, _made_at(record))
-            applied += len(part.frames) if isinstance(part, HistoryCopied) else 1
+        event, at_us = decode_event(record.kind, record.data), _made_at(record)
+        if cold_below > 1:
+            for pushed in (event,) if isinstance(event, Pushed) else _copies(event):
+                if pushed.parent is not None and pushed.parent < cold_below:
+                    await _load_inherited(state.table, pushed)
+        for part in parts_of(state, event) if type(event) is HistoryCopied else (event,):
+            replay(state, part, record.seq, at_us)
+            applied += len(part.frames) if type(part) is HistoryCopied else 1
             if applied >= FRAMES_PER_TURN:
                 applied = 0
                 await asyncio.sleep(0)
