@@ -149,6 +149,7 @@ if TYPE_CHECKING:
     from .ledger.entries import Dialect as Dialect
     from .models.profile import ModelProfile as ModelProfile
     from .models.profiles import profile_of as profile_of
+    from .models.reading import read_profiles as read_profiles
     from .prune import PruneReport as PruneReport
     from .replay import Moment as Moment
     from .replay import MomentUnknown as MomentUnknown
@@ -248,6 +249,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".ledger.entries": ("Dialect",),
     ".models.profile": ("ModelProfile",),
     ".models.profiles": ("profile_of",),
+    ".models.reading": ("read_profiles",),
     ".tokens.estimate": ("estimate_tokens",),
     ".tokens.exact": ("CounterUnavailable", "exact_counter"),
     ".requests.request": ("Note", "Request"),

@@ -93,6 +93,14 @@ as_json: Final = click.option(
 )
 
 
+profiles: Final = click.option(
+    "--profiles",
+    metavar="FILE",
+    type=click.Path(),
+    help="Profiles of models of your own, TOML or JSON, as the service has them (models=read_profiles(FILE)).",
+)
+
+
 def at_option(what: str = "the session as it was then") -> Callable[[Function], Function]:
     """The option --at."""
     return click.option("--at", "at", metavar="WHEN", help=f"{what}: {MOMENTS}. Default: last.")
@@ -108,16 +116,18 @@ def opened(path: str) -> Generator[Reader]:
 
 
 @contextlib.contextmanager
-def replayed(path: str, session_id: str) -> Generator[Replay]:
-    """The past of a session in a store."""
+def replayed(path: str, session_id: str, profiles: str | None = None) -> Generator[Replay]:
+    """The past of a session in a store. `profiles`: a file with profiles of models; None: the library's alone."""
+    from session_actor.models import read_profiles
     from session_actor.replay import MomentUnknown, Replay
 
     check_own(session_id)
+    models = None if profiles is None else read_profiles(profiles)
     with opened(path) as reader:
         check_there(reader, session_id)
         with busy(f"reading {shown_id(session_id)}"):
             try:
-                replay = Replay.of(reader, session_id)
+                replay = Replay.of(reader, session_id, models)
             except MomentUnknown as error:
                 raise stopped(reader, session_id, error) from error
         with logs_as_notes(), replay:

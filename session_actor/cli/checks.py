@@ -12,8 +12,8 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Final
 
-from .lines import DoctorCheck
 from .output import size
+from .store_lines import DoctorCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

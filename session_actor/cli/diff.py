@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .asking import MOMENTS, as_json, directory, named, session
+from .asking import MOMENTS, as_json, directory, named, profiles, session
 
 
 @named(
@@ -18,15 +18,18 @@ from .asking import MOMENTS, as_json, directory, named, session
 @click.argument("a", metavar="WHEN")
 @click.argument("b", metavar="WHEN", default="last")
 @click.option("--exit-code", "exit_code", is_flag=True, help="Exit code 1 when something is different.")
+@profiles
 @as_json
-def command(directory: str, session: str, a: str, b: str, *, exit_code: bool, as_json: bool) -> int:
+def command(
+    directory: str, session: str, a: str, b: str, *, exit_code: bool, profiles: str | None, as_json: bool
+) -> int:
     """Tell what is different at the second moment: frames, head, branches, checkpoints, how full the window is.
 
     The second moment may be left out: last. No text is shown.
     """
     from .diffing import run
 
-    return run(directory, session, a, b, exit_code=exit_code, as_json=as_json)
+    return run(directory, session, a, b, exit_code=exit_code, profiles=profiles, as_json=as_json)
 
 
 command.epilog = f"WHEN: {MOMENTS}."

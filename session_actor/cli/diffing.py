@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from .asking import ended_by, moment_at, replayed
 from .codes import FOUND, counted, say
 from .harmless import brief, shown_id
-from .lines import DiffChanges, DiffPart
+from .lines import DiffChanges
 from .output import pressure, runs_of, shown_runs, styled, tell
+from .parts import DiffPart
 from .telling import budget_part
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from session_actor.replay import Diff
 
 
-def run(directory: str, session: str, a: str, b: str, *, exit_code: bool, as_json: bool) -> int:
+def run(directory: str, session: str, a: str, b: str, *, exit_code: bool, profiles: str | None, as_json: bool) -> int:
     """Run the command; see there."""
-    with replayed(directory, session) as replay:
+    with replayed(directory, session, profiles) as replay:
         found = replay.diff(moment_at(replay, a), moment_at(replay, b))
         if as_json:
             _tell(session, found)

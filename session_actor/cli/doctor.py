@@ -12,11 +12,11 @@ from .asking import as_json, named
 from .checks import machine
 from .codes import FOUND, counted, say
 from .harmless import one_line
-from .lines import DoctorSummary
 from .output import styled, tell
+from .store_lines import DoctorSummary
 
 if TYPE_CHECKING:
-    from .lines import DoctorCheck
+    from .store_lines import DoctorCheck
 
 _COLOURS: Final = {"ok": "green", "note": "yellow", "problem": "red"}
 

@@ -27,9 +27,9 @@ _WEIGHED: Final = 16
 """With more branches than that, only the window of the head is weighed."""
 
 
-def run(directory: str, session: str, *, at: str | None, as_json: bool) -> int:
+def run(directory: str, session: str, *, at: str | None, profiles: str | None, as_json: bool) -> int:
     """Run the command; see there."""
-    with replayed(directory, session) as replay:
+    with replayed(directory, session, profiles) as replay:
         moment = moment_at(replay, at)
         (_tell_session if as_json else _say_session)(moment)
         pressures = _pressures(moment)

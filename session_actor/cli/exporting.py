@@ -16,9 +16,9 @@ import click
 from .asking import ID, as_json, check_own, check_there, directory, named, opened, stopped
 from .codes import CORRUPT, counted, note
 from .harmless import shown_id
-from .lines import ExportFile
 from .listing import own_sessions
 from .output import busy, size, tell
+from .store_lines import ExportFile
 
 if TYPE_CHECKING:
     from collections.abc import Generator

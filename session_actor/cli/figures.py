@@ -7,6 +7,8 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+import click
+
 from session_actor.history import live_runs
 from session_actor.runs import count
 
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 _LARGEST: Final = 5
 
 
-def run(directory: str, session: str | None, *, as_json: bool) -> int:
+def run(directory: str, session: str | None, *, profiles: str | None, as_json: bool) -> int:
     """Run the command; see there."""
+    if session is None and profiles is not None:
+        raise click.UsageError("--profiles needs an ID", click.get_current_context())
     if session is not None:
-        return _of_session(directory, session, as_json=as_json)
+        return _of_session(directory, session, profiles, as_json=as_json)
     found = _of_store(directory)
     if as_json:
         tell(found)
@@ -92,9 +96,9 @@ def _say_store(found: StatsStore) -> None:
         say(f"  {info.records:>9,}  {shown_id(info.id)}")
 
 
-def _of_session(directory: str, session: str, *, as_json: bool) -> int:
+def _of_session(directory: str, session: str, profiles: str | None, *, as_json: bool) -> int:
     kinds: Counter[str] = Counter()
-    with opened(directory) as reader, replayed(directory, session) as replay:
+    with opened(directory) as reader, replayed(directory, session, profiles) as replay:
         size_bytes = reader.session(session).size_bytes
         moment = moment_at(replay, None)
         records = reader.records(session)

@@ -11,9 +11,10 @@ import click
 from .asking import ID, as_json, directory, named
 from .codes import FOUND, Stop, counted, note, say
 from .harmless import one_line, shown_id
-from .lines import ImportFile, UnreadPart
 from .logs import logs_as_notes
 from .output import busy, tell
+from .parts import UnreadPart
+from .store_lines import ImportFile
 
 if TYPE_CHECKING:
     from session_actor.transfer import ImportReport

@@ -1,84 +1,10 @@
-"""What the commands print with `--json`: each line is one of these objects.
-
-Each has the field `schema`: command, kind of line and version. Within a version fields are only added. The JSON schemas
-(`schemas.py`) are made from these types.
-"""
+"""What the commands that read sessions print with `--json`: each line is one of these objects."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-
-class Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="line/1"):
-    """One line of output."""
-
-
-Run = tuple[int, int]
-"""The first and the last of consecutive frames."""
-
-
-class BudgetPart(msgspec.Struct, frozen=True):
-    """How full the window of the model is, in tokens."""
-
-    model: str
-    pressure: str
-    used: int
-    upper: int
-    allowance: int
-    window: int
-
-
-class UsagePart(msgspec.Struct, frozen=True):
-    """What providers charged, in tokens."""
-
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-    reasoning_tokens: int
-
-
-class BlockPart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One block of a turn; which fields there are follows from `type`."""
-
-    type: str
-    text: str | None = None
-    id: str | None = None
-    name: str | None = None
-    arguments: str | None = None
-    is_error: bool | None = None
-    media_type: str | None = None
-    url: str | None = None
-    file_id: str | None = None
-    source: str | None = None
-    dialect: str | None = None
-    size_bytes: int | None = None
-    raw: str | None = None
-    """JSON text of what one provider gave."""
-    blocks: tuple[BlockPart, ...] | None = None
-
-
-class TurnPart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message."""
-
-    role: str
-    blocks: tuple[BlockPart, ...]
-    model: str | None = None
-    dialect: str | None = None
-    stop_reason: str | None = None
-    usage: UsagePart | None = None
-
-
-class NotePart(msgspec.Struct, frozen=True):
-    """Something that was left out of a request, or put in."""
-
-    what: str
-    frame: int | None
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
+from .parts import BudgetPart, DiffPart, Line, NotePart, Run, TurnPart, UsagePart
 
 
 class ListedSession(Line, frozen=True, tag="list.session/1"):
@@ -215,13 +141,6 @@ class ReplayRequest(Line, frozen=True, tag="replay.request/1"):
     """The request itself; only with --content."""
 
 
-class DiffPart(msgspec.Struct, frozen=True):
-    """A name at both moments; null: not there, 0: an empty branch."""
-
-    before: int | None
-    after: int | None
-
-
 class DiffChanges(Line, frozen=True, tag="diff.changes/1"):
     """What is different at the second moment."""
 
@@ -293,108 +212,3 @@ class StatsSession(Line, frozen=True, tag="stats.session/1"):
     usage: UsagePart | None
     budget: BudgetPart | None
     damage: str | None
-
-
-# --- looking after ----------------------------------------------------------------------------------------------------
-
-
-class VerifyFinding(Line, frozen=True, tag="verify.finding/1"):
-    """One thing that is not as it should be."""
-
-    severity: str
-    kind: str
-    path: str
-    what: str
-    advice: str
-    offset: int | None = None
-    session: str | None = None
-    seq: int | None = None
-
-
-class VerifySummary(Line, frozen=True, tag="verify.summary/1"):
-    """How much was read, and what was found."""
-
-    summary: dict[str, int]
-    """`sessions`, and apart from them `own`: what the library keeps for itself as one; `records`, `bytes`; `damage`,
-    `notes`."""
-
-
-class RepairStep(Line, frozen=True, tag="repair.step/1"):
-    """One thing that mends the store: done, or to be done."""
-
-    kind: str
-    path: str
-    what: str
-    session: str | None = None
-    offset: int | None = None
-
-
-class RepairFinding(Line, frozen=True, tag="repair.finding/1"):
-    """Damage that no step is for."""
-
-    severity: str
-    kind: str
-    path: str
-    what: str
-    advice: str
-    offset: int | None = None
-    session: str | None = None
-    seq: int | None = None
-
-
-class ExportFile(Line, frozen=True, tag="export.file/1"):
-    """What was written."""
-
-    path: str
-    form: str
-    sessions: tuple[str, ...]
-    size_bytes: int
-    damage: tuple[str, ...]
-
-
-class UnreadPart(msgspec.Struct, frozen=True):
-    """A line that could not be read."""
-
-    offset: int
-    why: str
-
-
-class ImportFile(Line, frozen=True, tag="import.file/1"):
-    """What came in from one file."""
-
-    path: str
-    form: str
-    sessions: tuple[str, ...]
-    added: int
-    skipped: int
-    passed: int
-    unread: tuple[UnreadPart, ...]
-
-
-class DoctorCheck(Line, frozen=True, tag="doctor.check/1"):
-    """One thing that was looked at."""
-
-    check: str
-    verdict: str
-    """`ok`, `note` or `problem`."""
-    what: str
-    advice: str
-
-
-class DoctorSummary(Line, frozen=True, tag="doctor.summary/1"):
-    """How many of each."""
-
-    ok: int
-    notes: int
-    problems: int
-
-
-class DemoResult(Line, frozen=True, tag="demo.result/1"):
-    """What the demo found."""
-
-    passed: bool
-    seed: int
-    kills: int
-    lost: int
-    differing: int
-    frames: int

@@ -34,6 +34,8 @@ def logs_as_notes() -> Generator[None]:
 
 def _in_words(_logger: object, level: str, said: MutableMapping[str, Any]) -> str:
     event = said.pop("event")
+    if event == "model_unknown":
+        said["advice"] = "give a file with its profile: --profiles FILE"
     return f"{level}: {event}" + "".join(f", {name}={value}" for name, value in said.items())
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from session_actor.budget.report import Budget
     from session_actor.replay import Moment
 
-    from .lines import Line
+    from .parts import Line
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}

@@ -92,8 +92,8 @@ def _tell_json(item: Step | Finding) -> None:
 
     from session_actor.persistence.repairs import Step
 
-    from .lines import RepairFinding, RepairStep
     from .output import tell
+    from .store_lines import RepairFinding, RepairStep
 
     kind = RepairStep if isinstance(item, Step) else RepairFinding
     tell(kind(**msgspec.structs.asdict(item)))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from .asking import MOMENTS, as_json, directory, named, session
+from .asking import MOMENTS, as_json, directory, named, profiles, session
 
 
 @named(
@@ -30,39 +32,15 @@ from .asking import MOMENTS, as_json, directory, named, session
 @click.option("--dialect", metavar="NAME", help="With --why: the next request in this dialect.")
 @click.option("--model", metavar="NAME", help="With --why: the next request to this model.")
 @click.option("--content", is_flag=True, help="Show what was said, too; of a request its body.")
+@profiles
 @as_json
-def command(
-    directory: str,
-    session: str,
-    *,
-    to: str | None,
-    requests: bool,
-    request: int | None,
-    why: int | None,
-    on: str | None,
-    dialect: str | None,
-    model: str | None,
-    content: bool,
-    as_json: bool,
-) -> int:
+def command(directory: str, session: str, **options: Any) -> int:
     """Go through the past of a session. It reads the journal and calls nothing.
 
     On a terminal it steps through with keys (? lists them), without a terminal it prints the newest moment. A frame's
     number is what `show` prints; `show --find TEXT` finds it. Exit code 1: a request that was made again is not the
     same as the recorded one.
     """
-    from .replaying import run
+    from .replaying import Asked, run
 
-    return run(
-        directory,
-        session,
-        to=to,
-        requests=requests,
-        request=request,
-        why=why,
-        on=on,
-        dialect=dialect,
-        model=model,
-        content=content,
-        as_json=as_json,
-    )
+    return run(directory, session, Asked(**options))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -13,54 +13,68 @@ from session_actor.events import Requested, decode_event
 from .asking import ended_by, moment_at, replayed
 from .codes import FOUND, Stop, counted, note, say
 from .harmless import one_line, shown_id
-from .lines import NotePart, ReplayRequest, ReplayWhy
+from .lines import ReplayRequest, ReplayWhy
 from .moments import moment_line, moment_text
 from .output import iso, styled, tell, when
+from .parts import NotePart
 
 if TYPE_CHECKING:
-    from session_actor.replay import Rendered, Replay, Why
+    from session_actor.replay import Moment, Rendered, Replay, Why
 
 
-def run(
-    directory: str,
-    session: str,
-    *,
-    to: str | None,
-    requests: bool,
-    request: int | None,
-    why: int | None,
-    on: str | None,
-    dialect: str | None,
-    model: str | None,
-    content: bool,
-    as_json: bool,
-) -> int:
+class Asked(NamedTuple):
+    """The options of the command; see there."""
+
+    to: str | None
+    requests: bool
+    request: int | None
+    why: int | None
+    on: str | None
+    dialect: str | None
+    model: str | None
+    content: bool
+    profiles: str | None
+    as_json: bool
+
+
+def run(directory: str, session: str, asked: Asked) -> int:
     """Run the command; see there."""
-    if why is None and (on or dialect or model):
+    if asked.why is None and (asked.on or asked.dialect or asked.model):
         raise click.UsageError("--branch, --dialect and --model go with --why", click.get_current_context())
-    with replayed(directory, session) as replay:
-        code = 0
-        if why is not None:
-            seq = None if to is None else moment_at(replay, to).seq
-            if request is not None and seq is not None:
-                raise click.UsageError("--request says when: give no --to beside it", click.get_current_context())
-            _say_why(replay.why(why, seq=seq, request=request, on=on, dialect=dialect, model=model), as_json=as_json)
-        elif request is not None:
-            code = _say_request(replay, replay.request(request), content=content, as_json=as_json)
-        elif requests:
-            _list_requests(replay, as_json=as_json)
-        elif to is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-            from .stepping import step_through
-
-            step_through(replay, content=content)
-        else:
-            moment = moment_at(replay, to)
-            if as_json:
-                tell(moment_line(replay, moment, content=content))
-            else:
-                for line in moment_text(replay, moment, content=content):
-                    say(line)
+    with replayed(directory, session, asked.profiles) as replay:
+        code = _answer(replay, asked)
         return ended_by(replay) or code
+
+
+def _answer(replay: Replay, asked: Asked) -> int:
+    if asked.why is not None:
+        _say_why(_why(replay, asked.why, asked), as_json=asked.as_json)
+    elif asked.request is not None:
+        return _say_request(replay, replay.request(asked.request), content=asked.content, as_json=asked.as_json)
+    elif asked.requests:
+        _list_requests(replay, as_json=asked.as_json)
+    elif asked.to is None and not asked.as_json and sys.stdin.isatty() and sys.stdout.isatty():
+        from .stepping import step_through
+
+        step_through(replay, content=asked.content)
+    else:
+        _say_moment(replay, moment_at(replay, asked.to), asked)
+    return 0
+
+
+def _say_moment(replay: Replay, moment: Moment, asked: Asked) -> None:
+    if asked.as_json:
+        tell(moment_line(replay, moment, content=asked.content))
+        return
+    for line in moment_text(replay, moment, content=asked.content):
+        say(line)
+
+
+def _why(replay: Replay, frame: int, asked: Asked) -> Why:
+    seq = None if asked.to is None else moment_at(replay, asked.to).seq
+    if asked.request is not None and seq is not None:
+        raise click.UsageError("--request says when: give no --to beside it", click.get_current_context())
+    return replay.why(frame, seq=seq, request=asked.request, on=asked.on, dialect=asked.dialect, model=asked.model)
 
 
 def _say_why(why: Why, *, as_json: bool) -> None:

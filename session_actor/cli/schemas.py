@@ -12,7 +12,7 @@ from .plain import parser_of
 if TYPE_CHECKING:
     import argparse
 
-    from .lines import Line
+    from .parts import Line
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -20,7 +20,7 @@ _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 @cache
 def kinds() -> dict[str, tuple[type[Line], ...]]:
     """The kinds of lines that each command prints."""
-    from . import lines
+    from . import lines, store_lines
 
     return {
         "list": (lines.ListedSession,),
@@ -29,13 +29,13 @@ def kinds() -> dict[str, tuple[type[Line], ...]]:
         "replay": (lines.ReplayMoment, lines.ReplayWhy, lines.ReplayRequest),
         "diff": (lines.DiffChanges,),
         "tail": (lines.TailRecord, lines.TailGone),
-        "verify": (lines.VerifyFinding, lines.VerifySummary),
-        "repair": (lines.RepairStep, lines.RepairFinding),
-        "export": (lines.ExportFile,),
-        "import": (lines.ImportFile,),
+        "verify": (store_lines.VerifyFinding, store_lines.VerifySummary),
+        "repair": (store_lines.RepairStep, store_lines.RepairFinding),
+        "export": (store_lines.ExportFile,),
+        "import": (store_lines.ImportFile,),
         "stats": (lines.StatsStore, lines.StatsSession),
-        "doctor": (lines.DoctorCheck, lines.DoctorSummary),
-        "demo": (lines.DemoResult,),
+        "doctor": (store_lines.DoctorCheck, store_lines.DoctorSummary),
+        "demo": (store_lines.DemoResult,),
     }
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from .asking import as_json, at_option, directory, named, session
+from .asking import as_json, at_option, directory, named, profiles, session
 
 
 @named(
@@ -25,19 +27,10 @@ from .asking import as_json, at_option, directory, named, session
     "--frame", "ids", type=int, multiple=True, metavar="N", help="Only this frame, of any branch, popped or not."
 )
 @click.option("--find", metavar="TEXT", help="Only frames that say this, in any case. Exit code 1: none does.")
+@profiles
 @as_json
-def command(
-    directory: str,
-    session: str,
-    *,
-    at: str | None,
-    on: str | None,
-    last: int | None,
-    ids: tuple[int, ...],
-    find: str | None,
-    as_json: bool,
-) -> int:
+def command(directory: str, session: str, **options: Any) -> int:
     """Show what was said in a session, from the first frame to the newest, with the number of each frame."""
-    from .showing import run
+    from .showing import Asked, run
 
-    return run(directory, session, at=at, on=on, last=last, ids=ids, find=find, as_json=as_json)
+    return run(directory, session, Asked(**options))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .asking import ended_by, moment_at, replayed
 from .codes import FOUND, counted, note, say
@@ -29,34 +29,39 @@ if TYPE_CHECKING:
     from session_actor.replay import Moment
 
 
-def run(
-    directory: str,
-    session: str,
-    *,
-    at: str | None,
-    on: str | None,
-    last: int | None,
-    ids: tuple[int, ...],
-    find: str | None,
-    as_json: bool,
-) -> int:
+class Asked(NamedTuple):
+    """The options of the command; see there."""
+
+    at: str | None
+    on: str | None
+    last: int | None
+    ids: tuple[int, ...]
+    find: str | None
+    profiles: str | None
+    as_json: bool
+
+
+def run(directory: str, session: str, asked: Asked) -> int:
     """Run the command; see there."""
-    with replayed(directory, session) as replay:
-        moment = moment_at(replay, at)
-        frames = (moment.get(frame) for frame in ids) if ids else frames_of(
-            moment.state.table, stack_ids(moment.state, on, last)
-        )  # fmt: skip
-        (_tell_session if as_json else _say_session)(moment, on)
+    with replayed(directory, session, asked.profiles) as replay:
+        moment = moment_at(replay, asked.at)
+        (_tell_session if asked.as_json else _say_session)(moment, asked.on)
         count = 0
-        for frame in _searched(frames, find):
+        for frame in _frames(moment, asked):
             count += 1
-            if as_json:
+            if asked.as_json:
                 tell(frame_part(frame))
             else:
                 _say_frame(frame)
-        if not as_json and find is not None:
+        if not asked.as_json and asked.find is not None:
             note(f"{counted(count, 'frame')} found")
-        return ended_by(replay) or (FOUND if find is not None and not count else 0)
+        return ended_by(replay) or (FOUND if asked.find is not None and not count else 0)
+
+
+def _frames(moment: Moment, asked: Asked) -> Iterator[Frame]:
+    if asked.ids:
+        return _searched((moment.get(frame) for frame in asked.ids), asked.find)
+    return _searched(frames_of(moment.state.table, stack_ids(moment.state, asked.on, asked.last)), asked.find)
 
 
 def _searched(frames: Iterator[Frame], find: str | None) -> Iterator[Frame]:

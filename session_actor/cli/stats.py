@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .asking import ID, as_json, directory, named
+from .asking import ID, as_json, directory, named, profiles
 
 
 @named(
@@ -15,9 +15,10 @@ from .asking import ID, as_json, directory, named
 )
 @directory
 @click.argument("session", metavar="[ID]", type=ID, required=False)
+@profiles
 @as_json
-def command(directory: str, session: str | None, *, as_json: bool) -> int:
+def command(directory: str, session: str | None, *, profiles: str | None, as_json: bool) -> int:
     """Give figures of a store (without reading a journal), or of one session (all of its records are read)."""
     from .figures import run
 
-    return run(directory, session, as_json=as_json)
+    return run(directory, session, profiles=profiles, as_json=as_json)

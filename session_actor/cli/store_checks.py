@@ -25,7 +25,7 @@ from .output import size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .lines import DoctorCheck
+    from .store_lines import DoctorCheck
 
 _SPACE_BYTES: Final = 256 * 1024 * 1024
 _FEW_BYTES: Final = 1024 * 1024 * 1024

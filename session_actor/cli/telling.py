@@ -10,8 +10,9 @@ from session_actor.paths import path_runs
 from session_actor.table import Table
 
 from .harmless import block, brief, one_line
-from .lines import BlockPart, BudgetPart, ShownFrame, TurnPart, UsagePart
+from .lines import ShownFrame
 from .output import iso, styled, when
+from .parts import BlockPart, BudgetPart, TurnPart, UsagePart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

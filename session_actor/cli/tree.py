@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .asking import as_json, at_option, directory, named, session
+from .asking import as_json, at_option, directory, named, profiles, session
 
 
 @named(
@@ -14,8 +14,9 @@ from .asking import as_json, at_option, directory, named, session
 @directory
 @session
 @at_option()
+@profiles
 @as_json
-def command(directory: str, session: str, *, at: str | None, as_json: bool) -> int:
+def command(directory: str, session: str, *, at: str | None, profiles: str | None, as_json: bool) -> int:
     """Draw the branches, the checkpoints and the head of a session, and how full the window is. No text is shown.
 
     The line of the head goes straight down; what leaves it is drawn first, further in. Frames that no branch,
@@ -23,4 +24,4 @@ def command(directory: str, session: str, *, at: str | None, as_json: bool) -> i
     """
     from .drawing import run
 
-    return run(directory, session, at=at, as_json=as_json)
+    return run(directory, session, at=at, profiles=profiles, as_json=as_json)

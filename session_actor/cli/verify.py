@@ -50,8 +50,8 @@ def run_verify(directory: str | Path, *, as_json: bool) -> int:
     except (PersistenceError, OSError) as error:
         return excuse(error)
     if as_json:
-        from .lines import VerifySummary
         from .output import tell as tell_line
+        from .store_lines import VerifySummary
 
         tell_line(VerifySummary(summary=_counts(findings)))
     else:
@@ -66,8 +66,8 @@ def _tell(finding: Finding) -> None:
 def _tell_json(finding: Finding) -> None:
     import msgspec
 
-    from .lines import VerifyFinding
     from .output import tell
+    from .store_lines import VerifyFinding
 
     tell(VerifyFinding(**cast("dict[str, str]", msgspec.structs.asdict(finding))))  # type: ignore[arg-type]
 

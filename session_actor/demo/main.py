@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from session_actor.cli.lines import DemoResult
 from session_actor.cli.output import tell
+from session_actor.cli.store_lines import DemoResult
 from session_actor.errors import SessionActorError
 
 from .child import SESSION_ID

@@ -2,3 +2,4 @@
 
 from .profile import ModelProfile as ModelProfile
 from .profiles import profile_of as profile_of
+from .reading import read_profiles as read_profiles

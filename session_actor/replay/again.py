@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FORGOTTEN: Final = "the frame, the trim or the compaction that it showed is not known any more"
 _PROFILE: Final = (
     "it asked for an answer of {} tokens, and this one for {}: the model's profile is another; give the profiles that "
-    "the service had (models=…)"
+    "the service had (models=…, or --profiles FILE)"
 )
 
 
@@ -74,5 +74,6 @@ def _difference(event: Requested, request: Request) -> str:
         return _PROFILE.format(event.max_output_tokens, request.max_output_tokens)
     return (
         "its bytes are others, by the same version of the rules: the profile of the model may be another (give those "
-        "that the service had: models=…); if none was given, keep a copy of the store and report this"
+        "that the service had: models=…, or --profiles FILE); if none was given, keep a copy of the store and report "
+        "this"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from functools import cache
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import NamedTuple
 import jsonschema
 import pytest
 
-from session_actor import Reference, SessionService, Tool, ToolCall, Usage
+from session_actor import Reference, SessionService, Tool, ToolCall, Usage, read_profiles
 from session_actor.__main__ import main
 from session_actor.cli.schemas import schema_of
 
+PAGE = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
 ODD = '-odd "id"\n\x1b[31m\ud800'
 
 
@@ -89,6 +91,34 @@ async def fill(root: Path) -> None:
 def folder(made: Path, tmp_path: Path) -> Path:
     """A copy of it."""
     return Path(shutil.copytree(made, tmp_path / "conversations"))
+
+
+@pytest.fixture(scope="session")
+def kiosk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a store, `conversations`, of a session with a model of its own, and of `models.toml` of the page.
+
+    Four of its exchanges are more than the model's window takes.
+    """
+    root = tmp_path_factory.mktemp("kiosk")
+    (profiles,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    (root / "models.toml").write_text(profiles, encoding="utf-8")
+    asyncio.run(fill_kiosk(root))
+    return root
+
+
+async def fill_kiosk(root: Path) -> None:
+    """Frames 1 to 12, by records 2 to 20: five exchanges with a request each, a compaction, one more."""
+    async with SessionService.open(root / "conversations", models=read_profiles(root / "models.toml")) as service:
+        session = await service.session("kiosk", create=True)
+        await session.configure(system="You tell the tides.", model="house-model")
+        for hour in range(5):
+            await session.add_user(f"How high was the water at {hour}:00? " + "Tell all that you know. " * 125)
+            await session.build_request("openai_chat")
+            await session.add_assistant(f"At {hour}:00 it stood at {hour}.31 m. " + "The keeper wrote nothing. " * 125)
+        plan = await session.prepare_compaction()
+        await session.commit_compaction(plan, plan.extractive())
+        await session.add_user("And now?")
+        await session.build_request("openai_chat")
 
 
 async def talk(service: SessionService) -> None:

@@ -11,9 +11,8 @@ import pytest
 from session_actor.cli.program import COMMANDS, module_of
 
 from ...named_tests import missing_of
+from .conftest import PAGE
 
-ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"^ {4}(session-actor .*)$", PAGE, re.MULTILINE)
 HELPED = [line for name, about in COMMANDS.items() if not about.plain for line in module_of(about).command.examples]
 
@@ -22,6 +21,13 @@ def runnable(lines: list[str]) -> list[str]:
     """Those that end by themselves, and need neither a terminal nor another file or time."""
     last = r"tail conversations/ +#|tail conversations/ user-42 -n|tail .*--json|completion|2026-|import|\$\(|odd"
     return [line for line in dict.fromkeys(lines) if not re.search(last, line)]
+
+
+def words_of(line: str, made: Path, kiosk: Path) -> list[str]:
+    """What is to be run for a line of the page, without the name of the program."""
+    store = kiosk / "conversations" if " kiosk" in line else made
+    line = line.partition(" | ")[0].replace("conversations/", f"{store}/", 1)
+    return shlex.split(line.replace("models.toml", str(kiosk / "models.toml")), comments=True)[1:]
 
 
 def test_every_command_and_no_other_is_in_the_table():
@@ -33,10 +39,10 @@ def test_the_tests_that_the_page_names_exist():
 
 
 @pytest.mark.parametrize("line", runnable([*SHOWN, *HELPED]))
-def test_what_is_shown_runs(run, made, tmp_path, monkeypatch, line):
+def test_what_is_shown_runs(run, made, kiosk, tmp_path, monkeypatch, line):
     monkeypatch.chdir(tmp_path)
-    words = shlex.split(line.partition(" | ")[0].replace("conversations/", f"{made}/", 1), comments=True)
-    ran = run(*words[1:])
+    words = words_of(line, made, kiosk)
+    ran = run(*words)
     assert ran.code in ({0, 1} if {"--exit-code", "--find"} & set(words) else {0}), ran.err
 
 
@@ -49,7 +55,9 @@ def test_an_export_that_is_shown_is_imported_as_shown(run, made, tmp_path, monke
     assert len(lines) == 2
 
 
-def test_what_the_page_prints_is_printed(run, made):
-    why, tree = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
-    assert run("replay", made, "user-42", "--why", "5", "--request", "6").out == why
+def test_what_the_page_prints_is_printed(run, made, kiosk):
+    *whys, (_, tree) = re.findall(r"^ {4}(session-actor [^\n]*)\n\n```text\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(whys) == PAGE.count("```text") - 1 == 4
+    for line, printed in whys:
+        assert run(*words_of(line, made, kiosk)).out == printed
     assert run("tree", made, "user-42").out.endswith(tree)

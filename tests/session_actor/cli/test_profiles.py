@@ -1,0 +1,80 @@
+"""Profiles of models from a file: which window a command takes, and what it says of a file that cannot be used."""
+
+from __future__ import annotations
+
+import pytest
+
+from session_actor import InvalidArgument, ModelProfile, read_profiles
+
+KNOWN = "window = 8_000\nmax_output = 1_000\nfamily = 'o200k'\n"
+
+
+@pytest.mark.parametrize("command", [("show",), ("tree",), ("stats",), ("replay", "--to", "last")], ids=" ".join)
+def test_a_window_is_that_of_the_profile(run, kiosk, command):
+    name, *rest = command
+    windows = [
+        run(name, kiosk / "conversations", "kiosk", *rest, "--json", *options).objects[0]["budget"]["window"]
+        for options in ([], ["--profiles", kiosk / "models.toml"])
+    ]
+    assert windows == [32_000, 8_000]
+
+
+def test_a_difference_is_told_with_the_window_of_the_profile(run, kiosk):
+    options = ["--profiles", kiosk / "models.toml", "--json"]
+    (line,) = run("diff", kiosk / "conversations", "kiosk", "16", "last", *options).objects
+    assert [each["window"] for each in line["budget"]] == [8_000, 8_000]
+
+
+def test_a_request_to_a_model_of_one_s_own_is_the_same_with_its_profile(run, kiosk):
+    question = ["replay", kiosk / "conversations", "kiosk", "--request", "16"]
+    ran = run(*question)
+    assert (ran.code, "--profiles FILE" in ran.out) == (1, True)
+    assert run(*question, "--profiles", kiosk / "models.toml").code == 0
+
+
+def test_a_file_may_be_json(tmp_path):
+    path = tmp_path / "models"
+    text = '\ufeff {"a": {"window": 8000, "max_output": 1000, "family": "o200k", "name": "long name"}, "b": %s}'
+    path.write_text(text % '{"window": 200, "max_output": 10, "family": "claude3", "sees_images": false}', "utf-8")
+    assert read_profiles(path) == {
+        "a": ModelProfile(name="long name", window=8000, max_output=1000, family="o200k"),
+        "b": ModelProfile(name="b", window=200, max_output=10, family="claude3", sees_images=False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[a", "is neither TOML nor JSON that can be read: "),
+        ("{", "is neither TOML nor JSON that can be read: "),
+        ("a = 3", "'a' must be a table with the fields of a ModelProfile, got int"),
+        (f"['']\n{KNOWN}", "'' must be the name of a model"),
+        ("[a]\nwindow = 8_000", "'a' cannot be used: Object missing required field `max_output`"),
+        (f"[a]\n{KNOWN}windo = 3", "'a' cannot be used: Object contains unknown field `windo`"),
+        (f"[a]\n{KNOWN.replace('8_000', 'true')}", "'a': window cannot be used: Expected `int`, got `bool`"),
+        (f"[a]\n{KNOWN.replace('8_000', '8')}", "'a': window must be from 100 to "),
+        (f"[a]\n{KNOWN}dialects = ['x']", "'a': dialects cannot be used: Invalid enum value 'x'"),
+        (f"[a]\n{KNOWN}dialects = []", "'a': dialects must be a tuple of at least one dialect"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_in_one_line(run, made, tmp_path, text, told):
+    path = tmp_path / "models.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidArgument) as refused:
+        read_profiles(path)
+    assert str(refused.value).startswith(str(path))
+    assert told in str(refused.value)
+    ran = run("show", made, "user-42", "--profiles", path)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+
+
+@pytest.mark.parametrize("arguments", [["show", "user-42", "--profiles", "none.toml"], ["stats", "--profiles", "x"]])
+def test_a_file_that_is_not_there_or_of_no_use_is_told_in_one_line(run, made, arguments):
+    ran = run(arguments[0], made, *arguments[1:])
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+
+
+def test_what_is_no_text_is_refused(tmp_path):
+    (tmp_path / "models").write_bytes(b"[a]\n\xff")
+    with pytest.raises(InvalidArgument, match=r"is no text in UTF-8 \(byte 4\)"):
+        read_profiles(tmp_path / "models")
