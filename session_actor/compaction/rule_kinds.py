@@ -121,9 +121,8 @@ _LEAVE: Final = (
     ),
 )
 
-_KIND: Final = re.compile(
-    "|".join(rf"(?:(?<!\w)|(?!\w))(?:{kind})" for kind in (*_FORBIDDEN, *_BOUNDS, *_ORDERS, *_LEAVE)), re.IGNORECASE
-)
+_ANY: Final = "|".join(f"(?:{kind})" for kind in (*_FORBIDDEN, *_BOUNDS, *_ORDERS, *_LEAVE))
+_KIND: Final = re.compile(rf"(?:(?<!\w)|(?!\w))(?:{_ANY})", re.IGNORECASE)  # a place is looked at once, not for each
 _EMPHASIS: Final = re.compile(r"(?<!\w)[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?!\w)")
 
 

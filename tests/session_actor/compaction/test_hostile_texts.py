@@ -14,9 +14,10 @@ from session_actor.compaction.seal import seal
 from session_actor.compaction.secrets import has_secret
 from session_actor.frames import Frame
 
+from ...processor import at_most
 from .summaries import FACTS
 
-LENGTH = 10_000
+LENGTH = 5_000
 PIECES = (
     *(
         "a",
@@ -83,12 +84,12 @@ PIECES = (
     ),
     *("\u0661", "you ", "keep it ", "before you ", "- ## a\n", "a\n=\n"),
 )
-LIMIT_S = 5
+LIMIT_S = 1.25
 """Far more than it takes; a pattern that goes back and forth takes hours."""
 
 
-@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize("piece", PIECES, ids=ascii)
+@at_most(LIMIT_S)
 def test_a_long_text_of_one_kind_has_facts(piece):
     text = (piece * (LENGTH // len(piece) + 1))[:LENGTH] + "x"
     short = text[:999]
@@ -102,8 +103,8 @@ def test_a_long_text_of_one_kind_has_facts(piece):
     assert known_in([part]).names == {name.text for name in part.names}
 
 
-@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize("piece", PIECES, ids=ascii)
+@at_most(LIMIT_S)
 def test_a_long_summary_of_one_kind_is_judged(piece):
     text = (piece * (LENGTH // len(piece) + 1))[:LENGTH] + "x"
     source = Source(Known(frozenset(), frozenset()), (text,), 4_000_000, 4_000_000, ())
@@ -111,10 +112,10 @@ def test_a_long_summary_of_one_kind_is_judged(piece):
         verdict = evaluate(summary, FACTS, source, cap_tokens=1_000_000)
         assert verdict.sealed == "" or verdict.ok
         assert len(verdict.reasons) < 100
-    assert evaluate(text, FACTS, source, cap_tokens=200).codes[0] in {"empty", "too_long"}
+    assert evaluate(text * 2, FACTS, source, cap_tokens=200).codes[0] in {"empty", "too_long"}
 
 
-@pytest.mark.timeout(LIMIT_S)
+@at_most(4 * LIMIT_S)
 def test_many_facts_are_sealed_and_judged():
     facts = Facts(
         constraints=tuple(Fact(f"Never touch table {number} of the store.", 1) for number in range(2_000)),
