@@ -20,7 +20,7 @@ from zlib import crc32
 import msgspec
 
 from .catalog_access import CatalogAccess
-from .catalog_files import SCHEMA, CatalogFiles, check_fields, forget_birth, put
+from .catalog_files import VERSION, CatalogFiles, check_fields, forget_birth, make_tables, put
 from .errors import CatalogCorrupt, StoreVersionTooNew
 from .header import SegmentRef
 from .names import id_bytes
@@ -34,14 +34,11 @@ if TYPE_CHECKING:
     from .catalog_files import FileRow
     from .storage import Disk
 
-VERSION: Final = 2
-"""The catalog's version (PRAGMA user_version): the one that is written, and the newest that is read.
-
-Version 1 has no tables of sealed files; they are added when it is opened.
-"""
+_FIRST_VERSION: Final = 1
+"""That of a new catalog (PRAGMA user_version). With the first sealed file it becomes `VERSION`, the newest there is."""
 
 _PAGE_BYTES: Final = 1024
-"""Pages of a new catalog: it begins with 9 kB, as most stay; with SQLite's own 4 kB a page it would be 28.
+"""Pages of a new catalog: it begins with four, one block of most disks; SQLite's own of 4 kB would make that 16 kB.
 
 A cut of thousands of sessions takes about 1.2 times as long as with those. A catalog keeps the pages that it has.
 """
@@ -56,7 +53,7 @@ _SCHEMA: Final = (
     ) WITHOUT ROWID""",
     """CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL, row_sum INTEGER NOT NULL) WITHOUT ROWID""",
 )
-_TABLES: Final = ("journals", "tombstones", "numbers")
+_TABLES: Final = frozenset({"journals", "tombstones", "numbers"})
 _COLUMNS: Final = "session, birth, created_us, journal, bytes, seq, sum, crc, row_sum"
 _FIRST_LIVE: Final = "first_live_segment"
 _END_SEGMENT: Final = "log_end_segment"
@@ -199,6 +196,9 @@ class Catalog:
         with self._writing() as connection:
             for row in rows:
                 _upsert(connection, row)
+            sealed = tuple(sealed)
+            if sealed:
+                make_tables(connection)
             for file in sealed:
                 if not _is_dead(connection, id_bytes(file.session), file.birth):
                     put(connection, file)
@@ -256,12 +256,11 @@ class Catalog:
         if create and version == 0 and tables == 0:
             connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
             with _transaction(connection):
-                _extend(connection, (*_SCHEMA, *SCHEMA))
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {_FIRST_VERSION}")
                 _set_number(connection, _FIRST_LIVE, 1)
-        elif version == 1 and _has_tables(connection):
-            with _transaction(connection):
-                _extend(connection, SCHEMA)
-        elif version != VERSION:
+        elif version != VERSION and not (version == _FIRST_VERSION and _tables(connection) == _TABLES):
             raise CatalogCorrupt(str(self._path), "it holds no catalog")
 
     def _distrust(self, connection: sqlite3.Connection) -> None:
@@ -280,8 +279,11 @@ class Catalog:
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
         with self._access as connection:
-            with _transaction(connection):
-                yield connection
+            try:
+                with _transaction(connection):
+                    yield connection
+            finally:
+                self.files.changed()
             self.changes += 1
 
     def _row(self, found: tuple[bytes, str, int, int, int, int, str, int, int]) -> CatalogRow:
@@ -310,17 +312,9 @@ def _transaction(connection: sqlite3.Connection) -> Generator[None]:
         raise
 
 
-def _extend(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
-    """Make tables, and with them this version of the catalog."""
-    for statement in statements:
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _has_tables(connection: sqlite3.Connection) -> bool:
-    """Whether the tables of version 1 are there."""
-    found = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    return found.issuperset(_TABLES)
+def _tables(connection: sqlite3.Connection) -> frozenset[str]:
+    """The names of all tables."""
+    return frozenset(name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"))
 
 
 def _is_dead(connection: sqlite3.Connection, session: bytes, birth: str) -> bool:

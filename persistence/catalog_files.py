@@ -3,6 +3,9 @@
 A sealed file is never changed again. Its row tells which records and frames it holds, so that the file of a frame is
 found by one look into an index. A row that is `dropped` is of a file that was pruned and may still be there: it counts
 for nothing, and is forgotten when the file is surely gone.
+
+The tables are made with their first row, which makes the catalog one of version 2: most stores have no sealed file, and
+without the tables a catalog takes one block of the disk, with them three.
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ SCHEMA: Final = (
         PRIMARY KEY (session, birth)
     ) WITHOUT ROWID""",
 )
+VERSION: Final = 2
+"""Of a catalog with these tables."""
 NO_INDEX: Final = -1
 """`last_frame` of a file that got no index, because it could not be read when it was sealed: it may be sound."""
 _KINDS: Final = (bytes, str, 1, 0, 0, 0, NO_INDEX, 0, 0, str, 0, 0)
@@ -77,6 +82,12 @@ class CatalogFiles:
         self._path = path
         self._reading = reading
         self._writing = writing
+        self._there: bool | None = None
+        """Whether the tables are there; None: it is to be asked, which is done between transactions only."""
+
+    def changed(self) -> None:
+        """A transaction ended, however it did: it may have made the tables."""
+        self._there = self._there or None
 
     def of(self, session: str, birth: str, *, after_seq: int = 0) -> list[FileRow]:
         """The sealed files that hold a record behind `after_seq`, in order."""
@@ -85,6 +96,8 @@ class CatalogFiles:
     def whole(self, session: str, birth: str) -> tuple[RecordRef, list[FileRow]]:
         """`base`, and all sealed files behind it, as they are at one moment: a pruning changes both."""
         with self._reading() as connection:
+            if not self._are_there(connection):
+                return RecordRef(), []
             base = self._base(connection, session, birth)
             condition = "last_seq > ? AND dropped = 0 ORDER BY number"
             return base, self._rows(connection, session, birth, condition, base.seq)
@@ -115,6 +128,8 @@ class CatalogFiles:
         condition = " AND dropped = 1" if dropped else ""
         query = f"SELECT number FROM files WHERE session = ? AND birth = ?{condition} ORDER BY number"  # noqa: S608
         with self._reading() as connection:
+            if not self._are_there(connection):
+                return []
             return [int(number) for (number,) in connection.execute(query, (id_bytes(session), birth))]
 
     def sizes(self, first: str, last: str) -> dict[tuple[str, str], int]:
@@ -124,13 +139,15 @@ class CatalogFiles:
             " GROUP BY session, birth"
         )
         with self._reading() as connection:
+            if not self._are_there(connection):
+                return {}
             found = connection.execute(query, (id_bytes(first), id_bytes(last))).fetchall()
         return {(session.decode("utf-8", "surrogatepass"), birth): int(size) for session, birth, size in found}
 
     def base(self, session: str, birth: str) -> RecordRef:
         """The record up to which some records were pruned; number 0: none were."""
         with self._reading() as connection:
-            return self._base(connection, session, birth)
+            return self._base(connection, session, birth) if self._are_there(connection) else RecordRef()
 
     def _base(self, connection: sqlite3.Connection, session: str, birth: str) -> RecordRef:
         query = "SELECT session, birth, seq, sum, row_sum FROM bases WHERE session = ? AND birth = ?"
@@ -151,6 +168,7 @@ class CatalogFiles:
         """
         key = id_bytes(session), birth
         with self._writing() as connection:
+            make_tables(connection)
             connection.executemany(
                 "DELETE FROM files WHERE session = ? AND birth = ? AND number = ? AND dropped = 1",
                 [(*key, number) for number in forgotten],
@@ -162,6 +180,8 @@ class CatalogFiles:
     def check(self) -> None:
         """Read all rows once. Raises `CatalogCorrupt` for the first damage found."""
         with self._reading() as connection:
+            if not self._are_there(connection):
+                return
             for found in connection.execute(f"SELECT {_COLUMNS}, row_sum FROM files"):  # noqa: S608 - a constant
                 self._row(found)
             for *fields, row_sum in connection.execute("SELECT session, birth, seq, sum, row_sum FROM bases"):
@@ -171,7 +191,12 @@ class CatalogFiles:
 
     def _select(self, session: str, birth: str, condition: str, argument: int) -> list[FileRow]:
         with self._reading() as connection:
-            return self._rows(connection, session, birth, condition, argument)
+            return self._rows(connection, session, birth, condition, argument) if self._are_there(connection) else []
+
+    def _are_there(self, connection: sqlite3.Connection) -> bool:
+        if self._there is None:
+            self._there = has_tables(connection)
+        return self._there
 
     def _rows(
         self, connection: sqlite3.Connection, session: str, birth: str, condition: str, argument: int
@@ -201,6 +226,19 @@ def check_fields(path: str, fields: Sequence[object], kinds: tuple[type | int, .
             raise CatalogCorrupt(path, "a row holds a value that cannot be")
 
 
+def has_tables(connection: sqlite3.Connection) -> bool:
+    """Whether the tables are there, as the transaction that runs sees it."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0]) == VERSION
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables, in the transaction that runs, unless they are there."""
+    if not has_tables(connection):
+        for statement in SCHEMA:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
 def put(connection: sqlite3.Connection, row: FileRow, *, dropped: bool = False) -> None:
     """Write a row in place of the one with its number."""
     session, *fields = msgspec.structs.astuple(row)
@@ -222,7 +260,7 @@ def put_base(connection: sqlite3.Connection, session: str, birth: str, base: Rec
 
 def forget_birth(connection: sqlite3.Connection, session: bytes, birth: str) -> None:
     """Remove all that is noted of a birth that was deleted."""
-    for table in ("files", "bases"):
+    for table in ("files", "bases") if has_tables(connection) else ():
         connection.execute(f"DELETE FROM {table} WHERE session = ? AND birth = ?", (session, birth))  # noqa: S608
 
 

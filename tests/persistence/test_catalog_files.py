@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from session_actor.persistence.catalog import VERSION, Catalog, CatalogRow
-from session_actor.persistence.catalog_files import NO_INDEX, FileRow
+from session_actor.persistence import catalog_files
+from session_actor.persistence.catalog import Catalog, CatalogRow
+from session_actor.persistence.catalog_files import NO_INDEX, VERSION, FileRow
 from session_actor.persistence.errors import CatalogCorrupt
 from session_actor.persistence.header import RecordRef
 
@@ -121,8 +122,14 @@ def test_damaged_rows_are_not_believed(catalog, tmp_path, change):
         catalog.files.check()
 
 
-def test_a_catalog_of_version_1_is_upgraded_in_place(tmp_path):
+def version_of(path: Path) -> int:
+    """By the header of the database."""
+    return int.from_bytes(path.read_bytes()[60:64], "big")
+
+
+def test_a_catalog_of_version_1_is_read_as_it_is(tmp_path):
     path = Path(shutil.copy(GOLDEN / "catalog.db", tmp_path))
+    before = path.read_bytes()
     for _ in range(2):
         catalog = Catalog(path)
         catalog.open(create=False)
@@ -136,18 +143,88 @@ def test_a_catalog_of_version_1_is_upgraded_in_place(tmp_path):
         catalog.check()
         catalog.files.check()
         catalog.close()
-    connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
-    connection.close()
-
-
-def test_an_upgrade_that_is_cut_short_leaves_version_1(tmp_path, monkeypatch):
-    path = Path(shutil.copy(GOLDEN / "catalog.db", tmp_path))
-    before = path.read_bytes()
-    monkeypatch.setattr("session_actor.persistence.catalog.SCHEMA", ("CREATE TABLE files (x)", "this is no SQL"))
-    with pytest.raises(CatalogCorrupt):
-        Catalog(path).open(create=False)
     assert path.read_bytes() == before
+
+
+@pytest.fixture(params=["new", "golden"])
+def unsealed(request, tmp_path):
+    """A catalog without the tables of sealed files."""
+    if request.param == "golden":
+        shutil.copy(GOLDEN / "catalog.db", tmp_path)
+    catalog = Catalog(tmp_path / "catalog.db")
+    catalog.open(create=True)
+    yield catalog
+    catalog.close()
+
+
+def test_without_a_sealed_file_nothing_is_known_of_any(unsealed, tmp_path):
+    files = unsealed.files
+    unsealed.commit_cut([CatalogRow("a", BIRTH, 1, 1, 4096, 500, "9ae0daaf", 7)], [("b", BIRTH)], 5)
+    assert (files.of("a", BIRTH), files.whole("a", BIRTH), files.base("a", BIRTH)) == (
+        [],
+        (RecordRef(), []),
+        RecordRef(),
+    )
+    assert (files.newest("a", BIRTH), files.with_frame("a", BIRTH, 1), files.newest_frame("a", BIRTH, 9)) == (
+        None,
+        None,
+        0,
+    )
+    assert (files.without_index("a", BIRTH, 9), files.numbers("a", BIRTH), files.sizes("a", "b")) == ([], [], {})
+    assert version_of(tmp_path / "catalog.db") == 1
+
+
+def seal(catalog: Catalog) -> None:
+    catalog.commit_cut([], [], 5, ROWS)
+
+
+def prune(catalog: Catalog) -> None:
+    catalog.files.drop("a", BIRTH, [], forgotten=[], base=RecordRef(7, "9ae0daaf"))
+
+
+@pytest.mark.parametrize("change", [seal, prune])
+def test_the_first_sealed_file_or_pruning_makes_the_tables_and_a_catalog_of_the_newest_version(
+    unsealed, change, tmp_path
+):
+    assert unsealed.files.of("a", BIRTH) == []
+    change(unsealed)
+    wanted = (RecordRef(), ROWS) if change is seal else (RecordRef(7, "9ae0daaf"), [])
+    for _ in range(2):
+        assert unsealed.files.whole("a", BIRTH) == wanted
+        unsealed.check()
+        unsealed.files.check()
+        assert version_of(tmp_path / "catalog.db") == VERSION
+        unsealed.close()
+        unsealed.open(create=False)
+
+
+@pytest.mark.parametrize("change", [seal, prune])
+def test_tables_whose_making_is_cut_short_are_not_there(unsealed, change, tmp_path, monkeypatch):
+    schema = catalog_files.SCHEMA
+    monkeypatch.setattr(catalog_files, "SCHEMA", (*schema, "this is no SQL"))
+    before = (tmp_path / "catalog.db").read_bytes()
+    with pytest.raises(CatalogCorrupt):
+        change(unsealed)
+    assert unsealed.files.whole("a", BIRTH) == (RecordRef(), [])
+    assert (tmp_path / "catalog.db").read_bytes() == before
+    monkeypatch.setattr(catalog_files, "SCHEMA", schema)
+    change(unsealed)
+    assert unsealed.files.whole("a", BIRTH) != (RecordRef(), [])
+
+
+def test_a_deleted_session_needs_no_tables_of_sealed_files(unsealed, tmp_path):
+    unsealed.commit_cut([], [("a", BIRTH)], 5)
+    assert unsealed.deleted("a")
+    assert version_of(tmp_path / "catalog.db") == 1
+
+
+def test_a_catalog_that_says_that_it_has_no_such_tables_and_has_them_is_damaged(catalog, tmp_path):
+    catalog.close()
+    connection = sqlite3.connect(tmp_path / "catalog.db")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    with pytest.raises(CatalogCorrupt, match="no catalog"):
+        catalog.open(create=False)
 
 
 def test_a_database_of_version_1_without_the_tables_is_no_catalog(tmp_path):
