@@ -7,6 +7,7 @@ so it closes its copy at once and never unlocks: the lock stays with the parent 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import fcntl
 import os
@@ -99,6 +100,8 @@ class StoreLock:
     def release(self) -> None:
         """Give the lock up; without it: no effect."""
         if self._fd is not None:
+            with contextlib.suppress(OSError):  # a full disk, say: the pid of who had it harms nobody
+                os.ftruncate(self._fd, 0)  # an empty file takes no block of the disk
             # Unlock before closing: a child in the middle of starting another program still has a copy of the file.
             fcntl.flock(self._fd, fcntl.LOCK_UN)
             self.close_copy()

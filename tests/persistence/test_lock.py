@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -143,6 +144,25 @@ async def test_two_stores_of_one_process_exclude_each_other(path, lock):
         await lock.acquire()
     lock.release()
     assert is_free(path)
+
+
+def test_a_lock_that_was_given_up_leaves_an_empty_file(path, lock):
+    for _ in range(2):
+        assert lock.try_acquire()
+        assert path.read_text(encoding="ascii") == f"{os.getpid()}\n"
+        lock.release()
+        assert path.stat().st_size == 0
+
+
+def test_a_disk_that_refuses_to_empty_the_file_does_not_keep_the_lock(path, lock, monkeypatch):
+    def refused(fd, size):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    assert lock.try_acquire()
+    with monkeypatch.context() as patched:
+        patched.setattr("session_actor.persistence.lock.os.ftruncate", refused)
+        lock.release()
+    assert lock.try_acquire()
 
 
 def test_releasing_twice_or_without_a_lock_has_no_effect(path, lock):
