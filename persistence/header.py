@@ -35,6 +35,9 @@ class RecordRef(msgspec.Struct, frozen=True):
     sum: str = NO_SUM
 
 
+_NOTHING: Final = RecordRef()
+
+
 class SegmentHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """First line of a log segment. `enc`, `kid`, `epoch`: cipher, key name and key epoch; None when plain."""
 
@@ -51,7 +54,7 @@ class JournalHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     session: str
     birth: str
     number: int
-    continues: RecordRef = RecordRef()
+    continues: RecordRef = _NOTHING
     enc: str | None = None
     kid: str | None = None
     epoch: int | None = None
@@ -87,6 +90,8 @@ def encode_segment_header(header: SegmentHeader) -> tuple[bytes, str]:
 
 def encode_journal_header(header: JournalHeader) -> tuple[bytes, str]:
     """First line of a journal file, newline included, and its sum."""
+    if header.continues == _NOTHING:  # left out is only the default itself, not what is equal to it
+        header = msgspec.structs.replace(header, continues=_NOTHING)
     return _encode(JOURNAL_FORMAT, header)
 
 

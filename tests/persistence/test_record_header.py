@@ -43,6 +43,7 @@ def test_a_segment_header_is_read_back(number, before):
 def test_the_first_file_of_a_journal_continues_from_nothing():
     assert decode_journal_header(JOURNAL, "x").continues == RecordRef(0, NO_SUM)
     assert b"continues" not in JOURNAL
+    assert encode_journal_header(JournalHeader("user-42", "5e0f", 1, RecordRef(0, NO_SUM)))[0] == JOURNAL
 
 
 @pytest.mark.parametrize(("line", "decode"), [(SEGMENT, decode_segment_header), (JOURNAL, decode_journal_header)])
