@@ -1,5 +1,8 @@
 """The snapshot worker: writes queued snapshots in the background, once the records that they cover are synced.
 
+Of each session the oldest that waits is kept beside the newest: its records are synced sooner, so that a session that
+is changed faster than the log is synced has a snapshot all the same.
+
 Order: wait until the records are on the disk; write each snapshot into a temporary file and sync that; rename each into
 a slot; sync the folders. Dying anywhere leaves each slot as it was or with the new snapshot, whole.
 """
@@ -91,17 +94,19 @@ class Snapshotter:
         self._trouble = trouble
         self._lock = lock
         self._on_saved = on_saved
-        self._queue: dict[SessionLog, Queued] = {}
+        self._queue: dict[SessionLog, tuple[Queued, ...]] = {}
+        """Of each session one, or two in order."""
         self._wake = asyncio.Event()
 
     # --- queue --------------------------------------------------------------------------------------------------------
 
     def save(self, log: SessionLog, seq: int, data: bytes, position: int) -> None:
         """Queue a snapshot of the state after record `seq`, which is at `position` of the store or before."""
-        waiting = self._queue.get(log)
-        if seq > max(log.saved_seq, 0 if waiting is None else waiting.seq):
+        waiting = self._queue.get(log, ())
+        if seq > max([log.saved_seq, *(queued.seq for queued in waiting)]):
             known = log.written_seq == log.appended_seq == seq
-            self._queue[log] = Queued(seq, data, position, log.tail_sum.decode() if known else None)
+            newest = Queued(seq, data, position, log.tail_sum.decode() if known else None)
+            self._queue[log] = (*waiting[:1], newest)
             self._wake.set()
 
     def waits(self, log: SessionLog) -> bool:
@@ -110,9 +115,15 @@ class Snapshotter:
 
     def discard(self, log: SessionLog) -> None:
         """A session lost records, or is deleted: a snapshot that covers what is lost must not be written."""
-        waiting = self._queue.get(log)
-        if waiting is not None and (log.dead or log.dying or waiting.seq > log.appended_seq):
-            del self._queue[log]
+        last = 0 if log.dead or log.dying else log.appended_seq
+        self._keep(log, [queued for queued in self._queue.get(log, ()) if queued.seq <= last])
+
+    def _keep(self, log: SessionLog, waiting: list[Queued]) -> None:
+        """These are all that wait of a session."""
+        if waiting:
+            self._queue[log] = tuple(waiting)
+        else:
+            self._queue.pop(log, None)
 
     async def run(self) -> None:
         """Write in the background until cancelled. Trouble with the disk is noted, and writing is tried again."""
@@ -133,8 +144,8 @@ class Snapshotter:
         Raises OSError and `PersistenceError` for the first snapshot that could not be written; it stays queued.
         """
         while self._queue:
-            batch = dict(islice(self._queue.items(), BATCH))
-            await self._synced(max(queued.position for queued in batch.values()), drive=drive)
+            batch = list(islice(self._queue, BATCH))
+            await self._synced(max(self._queue[log][0].position for log in batch), drive=drive)
             if not await self._write(batch):
                 return
 
@@ -143,11 +154,11 @@ class Snapshotter:
         if log.saved_seq < seq and log not in self._queue:
             await self.settle(log)
         while log.saved_seq < seq:
-            queued = self._queue.get(log)
-            if queued is None or queued.seq < seq:
+            queued = next((one for one in self._queue.get(log, ()) if one.seq >= seq), None)
+            if queued is None:
                 raise NotDurable(seq, "synced", "no snapshot after this record was queued")
             await self._synced(queued.position, drive=True)
-            await self._write({log: queued})
+            await self._write([log])
 
     async def settle(self, log: SessionLog) -> Slots:
         """What the slots of a session hold, all of which is durable when this returns. Raises OSError."""
@@ -184,8 +195,11 @@ class Snapshotter:
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
-    async def _write(self, batch: dict[SessionLog, Queued]) -> int:
-        """Write snapshots whose records are synced; returns how many. What was begun completes, whoever waits."""
+    async def _write(self, logs: list[SessionLog]) -> int:
+        """Write the newest snapshot of each session whose records are synced; returns how many.
+
+        What was begun completes, whoever waits.
+        """
         await self._lock.acquire()
         future: asyncio.Future[list[_Written]] = asyncio.get_running_loop().create_future()
 
@@ -196,12 +210,12 @@ class Snapshotter:
                 future.set_result(written or []) if error is None else future.set_exception(error)
 
         try:
-            for log in batch:
+            for log in logs:
                 self.discard(log)
             jobs = [
                 _Job(log, queued, log.slots, self._finder.places(log, memory=False))
-                for log, queued in batch.items()
-                if self._queue.get(log) is queued and log.synced_seq >= queued.seq
+                for log in logs
+                for queued in [one for one in self._queue.get(log, ()) if one.seq <= log.synced_seq][-1:]
             ]
             self._thread.submit(partial(self._write_all, jobs), done)
         except BaseException:
@@ -215,10 +229,8 @@ class Snapshotter:
 
     def _note(self, written: list[_Written]) -> None:
         for (log, queued, _, _), slots, _ in written:
-            if self._queue.get(log) is queued:
-                del self._queue[log]
-                if slots is None:
-                    self._queue[log] = queued  # behind all others
+            waiting = self._queue.pop(log, ())  # what is kept of it is behind all others
+            self._keep(log, [one for one in waiting if slots is None or one.seq > queued.seq])
             if slots is not None:
                 log.slots, log.saved_seq = slots, max(log.saved_seq, queued.seq)
                 log.unusable = frozenset(slot for slot in log.unusable if slot.path != slots.good[0].path)

@@ -229,6 +229,30 @@ async def test_a_snapshot_is_written_after_its_records_are_synced(root):
         assert store.health().last_snapshot_us is not None
 
 
+async def test_a_session_that_is_changed_faster_than_the_log_is_synced_has_a_snapshot_all_the_same(root):
+    disk = TroubledDisk()
+    async with opened(FileStore(root, disk=disk, sync_interval_s=0.01)) as store:
+        lease = await store.acquire("user-42", create=True)
+        push(store, lease, 1)
+        await store.flush("synced")
+        gate = disk.hold("sync")
+        push(store, lease, 3)
+        store.save(lease, 4, b"7")
+        await until(disk.entered["sync"].is_set)
+        for newest in (6, 8, 10):
+            push(store, lease, 2)
+            store.save(lease, newest, b"8")
+        still = disk.hold("sync")
+        gate.set()
+        await until(lambda: list(root.glob("snapshots/*/*.new")))
+        assert (lease.synced_seq, lease.appended_seq) == (4, 10)
+        del disk.gates["sync"]
+        still.set()
+        await store.saved(lease, 10)
+        found = {slot: decode_snapshot(path.read_bytes(), "x")[1].seq for slot, path in slots(root).items()}
+        assert found == {"a": 4, "b": 10}
+
+
 @pytest.mark.parametrize("call", ["create", "write", "sync", "rename", "sync_dir", "make_dir"])
 async def test_a_disk_that_refuses_a_snapshot_is_told_and_harms_nothing(root, call):
     disk = TroubledDisk()
