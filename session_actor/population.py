@@ -51,7 +51,6 @@ from .service_errors import (
     SessionNotQuarantined,
 )
 from .session import Flush, Passivate, SessionServer
-from .snapshots import RESTING_RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -320,7 +319,7 @@ class Population:
         saved: list[tuple[Lease, int]] = []
         for cell in tuple(self._live.values()):
             with suppress(SupervisorError, SessionActorError):
-                seq = await cell.server_ref().call(Save(RESTING_RECORDS))
+                seq = await cell.server_ref().call(Save(resting=True))
                 saved.append((cell.held_lease(), seq))
         for lease, seq in saved:
             if seq:

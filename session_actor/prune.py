@@ -36,8 +36,8 @@ class PruneReport(msgspec.Struct, frozen=True):
 class Save(msgspec.Struct, Call[int], frozen=True, gc=False):
     """Save a snapshot, unless nothing changed since the last; the reply is the record that it follows, 0 for none."""
 
-    least: int = 1
-    """So much must be behind the last one: records, or frames."""
+    resting: bool = False
+    """Only if it is worth it for a session that is unloaded next; see `snapshots.pays`."""
 
 
 class Prune(msgspec.Struct, Call[int], frozen=True):

@@ -164,7 +164,7 @@ class SessionServer(SwappingServer):
 
     async def terminate(self, reason: ExitReason) -> None:
         """Take the state from the readers, and give the session up unless it is coming back."""
-        if not reason.abnormal and self._behind >= snapshots.RESTING_RECORDS:
+        if not reason.abnormal and snapshots.pays(self._state, self._saved_next_id, self._behind):
             self._save()
         if self._cell.state is self._state:  # else the next incarnation has already published its own
             self._cell.withdraw()
@@ -295,7 +295,8 @@ class SessionServer(SwappingServer):
     @handles(Save)
     def save(self, message: Save) -> int:
         """Save a snapshot of what has changed since the last one, if that is enough."""
-        if self._behind >= message.least:
+        behind = self._behind
+        if snapshots.pays(self._state, self._saved_next_id, behind) if message.resting else behind:
             self._save()
         return self._saved_seq
 

@@ -23,6 +23,7 @@ from .keys import Answer, KeyEntry
 from .runs import merged
 from .state import State
 from .table import Table
+from .weight import weight_of_turn
 from .window.earlier import has_factor, modern
 from .window.marks import Mark
 
@@ -37,8 +38,13 @@ EVERY_RECORDS: Final = 1_000
 BYTES_A_RECORD: Final = 100
 """About what snapshots may cost: a large one (of very many branches) is taken after more records."""
 
-RESTING_RECORDS: Final = 100
-"""After so many it saves one when it is unloaded."""
+RESTING_RECORDS: Final = 250
+"""After so many it saves one when it is unloaded: to replay fewer takes a millisecond or two, a snapshot takes 4 kB."""
+
+HEAVY_RECORDS: Final = 100
+"""So many are enough when what they say is `HEAVY_CHARACTERS` long."""
+
+HEAVY_CHARACTERS: Final = 512 * 1024
 
 
 class SnapshotUnusable(Exception):
@@ -76,6 +82,25 @@ class _Saved(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 def may_be_saved(state: State) -> bool:
     """Whether a snapshot says it all: not of an unfinished copy, and not when records are lost (they tell what is)."""
     return state.created_at_us is not None and not state.importing and state.losses is None
+
+
+def pays(state: State, next_id: int, behind: int) -> bool:
+    """Whether a session that is unloaded should save one.
+
+    `behind`: how many records, or frames, are behind the last one; `next_id`: the first id that frames have there.
+    """
+    if behind >= RESTING_RECORDS:
+        return True
+    return behind >= HEAVY_RECORDS and _characters(state.table, range(next_id, state.next_id)) >= HEAVY_CHARACTERS
+
+
+def _characters(table: Table, ids: range) -> int:
+    """About how long the texts of frames are; what is not in memory does not count."""
+    return sum(
+        len(frame.user_input) + len(frame.assistant_output) + sum(map(weight_of_turn, frame.given_turns or ()))
+        for frame in map(table.slot, ids)
+        if frame is not None
+    )
 
 
 def snapshot_of(state: State) -> bytes:

@@ -35,7 +35,7 @@ def weight_of(event: Pushed) -> int:
     weight = SMALL + len(event.user_input) + len(event.assistant_output)
     if event.turns is not None:
         for turn in event.turns:
-            weight += _turn_weight(turn)
+            weight += weight_of_turn(turn)
         if event.instructions is not None:
             weight += _size(event.instructions)
         if event.artifacts:
@@ -49,7 +49,8 @@ def weight_of(event: Pushed) -> int:
     return weight
 
 
-def _turn_weight(turn: Turn) -> int:
+def weight_of_turn(turn: Turn) -> int:
+    """The part of a turn in that."""
     weight = SMALL if turn.usage is None else SMALL + _size(turn.usage)
     for block in turn.blocks:
         weight += len(block.text) if type(block) is Text and block.signature is None else _size(block)

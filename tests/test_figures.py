@@ -48,7 +48,7 @@ CONSTANTS = {
     "session_actor.compaction.overlays.OVERLAYS_KEPT": 32,
     "session_actor.compaction.automatic.ROUNDS": 2,
     "session_actor.snapshots.EVERY_RECORDS": 1_000,
-    "session_actor.snapshots.RESTING_RECORDS": 100,
+    "session_actor.snapshots.RESTING_RECORDS": 250,
     "session_actor.persistence.names.MAX_ID_CHARACTERS": 512,
     "session_actor.persistence.record.MAX_RECORD_BYTES": 64 * MB,
     "session_actor.persistence.writer.INLINE_RECORDS": 32,  # a queue so short is written by who asks for `written`

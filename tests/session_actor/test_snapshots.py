@@ -13,14 +13,15 @@ from session_actor import (
     StoreClosed,
     snapshots,
 )
-from session_actor.blocks import ToolCall
+from session_actor.blocks import Text, ToolCall
 from session_actor.cold import Shelf
 from session_actor.commands import AddAssistant, AddUser, Checkpoint, Configure, Fork, Goto, Pop, Push
 from session_actor.events import Ended, Gap, Source
+from session_actor.frames import Turn
 from session_actor.losses import replay
 from session_actor.prune import Save
 from session_actor.service_errors import SessionCrashed, SessionDeleted
-from session_actor.snapshots import SnapshotUnusable, may_be_saved, snapshot_of, state_from
+from session_actor.snapshots import SnapshotUnusable, may_be_saved, pays, snapshot_of, state_from
 from session_actor.state import State
 
 from .conftest import Poison, seen
@@ -126,6 +127,50 @@ def test_the_newest_ids_of_calls_are_kept_alike_live_and_recovered():
     assert len(live.state.call_ids) == 1_024
     assert list(live.state.call_ids)[-1] == "c299"
     assert picture(cold(live)[0]) == picture(live.state)
+
+
+# --- when a session rests ---
+
+
+@pytest.mark.parametrize(
+    ("records", "characters", "worth"),
+    [(249, 1_000, False), (250, 0, True), (100, 6_000, True), (99, 6_000, False), (150, 2_000, False)],
+)
+@pytest.mark.parametrize("as_turns", [False, True])
+def test_a_snapshot_at_rest_pays_for_many_records_or_for_fewer_that_say_much(
+    monkeypatch, records, characters, worth, as_turns
+):
+    monkeypatch.undo()
+    live = Live()
+    text = "x" * characters
+    for _ in range(records):
+        live.do(Push(turns=(Turn("user", (Text(text),)),)) if as_turns else Push(text))
+    state = live.state
+    assert pays(state, 1, records) is worth
+    assert not pays(state, state.next_id, 0)
+
+
+def test_what_is_not_in_memory_does_not_count_as_heavy(monkeypatch):
+    monkeypatch.undo()
+    live = Live()
+    for _ in range(100):
+        live.do(Push("x" * 6_000))
+    assert pays(live.state, 1, 100)
+    assert not pays(cold(live)[0], 1, 100)
+
+
+@pytest.mark.parametrize(("records", "saved"), [(100, 0), (260, 261)])
+async def test_a_session_that_says_little_rests_without_a_snapshot(monkeypatch, tmp_path, records, saved):
+    monkeypatch.undo()
+    for _ in range(2):
+        async with SessionService.open(tmp_path / "conversations") as service:
+            session = await service.session("user-42", create=True)
+            if await session.head() is None:
+                for number in range(records):
+                    await session.push(f"q{number}", f"a{number}")
+            assert len(await session.stack()) == records
+    assert session.recovery.snapshot_seq == saved
+    assert len(list(tmp_path.glob("conversations/snapshots/*/*"))) == (1 if saved else 0)
 
 
 # --- sessions ---
