@@ -23,7 +23,7 @@ from .exits import KILLED, NORMAL, ExitReason
 from .gen_server import GenServer, run_continues
 from .messages import Ignore
 from .serving import active, serve
-from .slot import NO_HANDLERS, SHUT, Ending, Slot
+from .slot import NO_HANDLERS, NOBODY, SHUT, Ending, Slot
 from .supervisor_base import SupervisorBase
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ KILL_GRACE_S = 0.25
 def launch(slot: Slot) -> None:
     """Start the next incarnation in a task of its own; the slot takes messages already."""
     slot.phase = "starting"
-    slot.killing = slot.suspended = False
+    slot.killing, slot.suspended = False, NOBODY
     slot.crash = slot.ending = slot.refuse = slot.reason = slot.current = None
     slot.lived_from_s = None
     floor = slot.floor

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import CrashSummary, Refusal, SupervisorError
+from .slot import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -72,7 +74,7 @@ async def get_state(ref: ServerRef, timeout_s: float | None = 5.0) -> Any:
 async def replace_state(ref: ServerRef, function: Callable[[Any], Any], timeout_s: float | None = 5.0) -> Any:
     """Set the state to `function(state)`, between two messages, and return the new one (OTP: sys:replace_state).
 
-    Cancelled before its turn, it does nothing; from then on it completes.
+    Cancelled before its turn, it does nothing; in the very moment of it, the state is set.
 
     Args:
         ref: the server.
@@ -96,7 +98,8 @@ async def replace_state(ref: ServerRef, function: Callable[[Any], Any], timeout_
 async def suspend(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
     """Run no further user message until `resume`; messages wait, their timeouts run. Again: nothing changes.
 
-    Returns when the running message is through (OTP: sys:suspend). Cancelled before its turn, it does nothing.
+    Returns when the running message is through (OTP: sys:suspend). Cancelled, it does not suspend: who is on the way
+    out resumes nothing. A server that somebody else suspended, too, stays so.
 
     Args:
         ref: the server.
@@ -105,17 +108,18 @@ async def suspend(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
     Raises:
         CallTimeout and the other errors of `ServerRef.call`; after a timeout the server is not suspended.
     """
-
-    def hold(slot: Slot) -> None:
-        slot.suspended = True
-        if slot.phase == "running":
-            slot.phase = "suspended"
-
-    await ask(ref, hold, timeout_s)
+    holder = object()
+    try:
+        await ask(ref, partial(hold, holder=holder), timeout_s)
+    except BaseException:  # cancelled when it had taken hold already: nobody else could let go
+        let_go(ref.slot, holder)
+        raise
 
 
 async def resume(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
-    """Go on after `suspend` (OTP: sys:resume). Cancelled before its turn, it does nothing.
+    """Go on after `suspend`, whoever suspended it (OTP: sys:resume).
+
+    Cancelled before its turn, it does nothing; in the very moment of it, the server has gone on.
 
     Args:
         ref: the server.
@@ -124,20 +128,39 @@ async def resume(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
     Raises:
         CallTimeout and the other errors of `ServerRef.call`.
     """
-
-    def go_on(slot: Slot) -> None:
-        slot.suspended = False
-        if slot.phase == "suspended":
-            slot.phase = "running"
-
     await ask(ref, go_on, timeout_s)
+
+
+def hold(slot: Slot, holder: object) -> None:
+    """Let no user message run until `let_go` of the same holder, or `go_on`; called between two messages."""
+    slot.suspended |= {holder}
+    if slot.phase == "running":
+        slot.phase = "suspended"
+
+
+def let_go(slot: Slot, holder: object) -> None:
+    """Run messages again, unless somebody else holds it still; no effect when `holder` does not."""
+    others = slot.suspended - {holder}
+    if slot.suspended and not others:
+        go_on(slot)
+    slot.suspended = others
+
+
+def go_on(slot: Slot) -> None:
+    """Run messages again, whoever held it still."""
+    slot.suspended = NOBODY
+    if slot.phase == "suspended":
+        slot.phase = "running"
+    slot.interrupt = True
+    slot.wake()
 
 
 async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_s: float | None = 5.0) -> None:
     """Replace the running server by `factory()`, its state carried over by the new one's `code_change`.
 
     Between two messages: `new.set_state(await new.code_change(old.version, old.get_state()))`. Restarts still use the
-    spec's own `start`. Cancelled before its turn, it does nothing; once begun, it is carried through.
+    spec's own `start`. Cancelled, or timed out, before the state is carried over, it does nothing: the old server goes
+    on. Afterwards it is done.
 
     Args:
         ref: the server.
@@ -147,6 +170,7 @@ async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_
     Raises:
         SystemCallFailed: a step raised; the old server goes on. And what `ServerRef.call` raises.
     """
+    given_up: list[bool] = []
 
     async def change(slot: Slot) -> None:
         old = slot.server
@@ -155,12 +179,23 @@ async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_
             raise SystemCallFailed(message)
         new = factory()
         new.attach(slot)
-        new.set_state(await new.code_change(old.version, old.get_state()))
-        slot.server = new
-        slot.sync_handlers = new.sync_handlers()
-        slot.leaf = new.leaf
+        state = await new.code_change(old.version, old.get_state())
+        if not given_up:
+            new.set_state(state)
+            put(slot, new)
 
-    await ask(ref, change, timeout_s)
+    try:
+        await ask(ref, change, timeout_s)
+    except BaseException:
+        given_up.append(True)
+        raise
+
+
+def put(slot: Slot, new: GenServer) -> None:
+    """Let another server answer from here on; called between two messages."""
+    slot.server = new
+    slot.sync_handlers = new.sync_handlers()
+    slot.leaf = new.leaf
 
 
 async def ask(ref: ServerRef, action: Callable[[Slot], Any], timeout_s: float | None) -> Any:

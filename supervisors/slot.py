@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .supervisor_base import SupervisorBase
 
 Phase = Literal["starting", "running", "suspended", "draining", "stopping", "backoff", "quarantined", "ended"]
+NOBODY: Final[frozenset[object]] = frozenset()
+"""No one holds a server still: see `Slot.suspended`, which has who does."""
 Handler = Callable[[Any, Any], Any]
 Refuse = Callable[[], ServerError]
 
@@ -132,7 +134,7 @@ class Slot:
         self.ending: Ending | None = None
         self.killing = False
         self.interrupt = False
-        self.suspended = False
+        self.suspended: frozenset[object] = NOBODY
         self.first = True
         self.refuse: Refuse | None = None
         self.reason: ExitReason | None = None

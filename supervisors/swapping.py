@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from .errors import Refusal, SupervisorError
-from .introspection import SystemCallFailed, ask
+from .introspection import SystemCallFailed, ask, hold, let_go, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +93,7 @@ class Swapped:
     @property
     def paused(self) -> bool:
         """Whether the same server still waits for `take` or `resume`."""
-        return not self._over and self._slot.server is self._server
+        return not self._over and self._slot.server is self._server and self in self._slot.suspended
 
     def limit(self, pause_s: float) -> None:
         """Go on in so many seconds at the latest."""
@@ -101,20 +101,24 @@ class Swapped:
 
     def resume(self) -> None:
         """Let the server go on, as it was; again, or afterwards: no effect."""
-        if not self._over:
-            self._end()
-            go_on(self._slot)
-
-    def _end(self) -> None:
         self._over = True
+        self._stop_timer()
+        let_go(self._slot, self)
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+
+    def _check_paused(self) -> None:
+        if not self.paused:
+            raise SwapOver(f"server {self.id!r} is not paused any more: swap it again")
 
     async def take(self, factory: Callable[[], GenServer], timeout_s: float | None = 5.0) -> None:
         """Let the server that `factory` makes go on: with the mailbox, its callers, the ref and the place in the tree.
 
         `new.swap_in(await new.code_change(version, value))` runs before the next message; `init` does not.
-        Restarts still use the spec's own `start`. Cancelled before its turn, it does nothing.
+        Restarts still use the spec's own `start`. Cancelled, or timed out, before the new server takes the state, it
+        does nothing: the old one goes on. Afterwards it is done.
 
         Args:
             factory: makes the new server.
@@ -127,16 +131,14 @@ class Swapped:
         """
 
         async def change(slot: Slot) -> None:
-            if not self.paused:
-                raise SwapOver(f"server {slot.id!r} is not paused any more: swap it again")
-            await replace(slot, factory(), self.version, self.value)
+            self._check_paused()
+            self._stop_timer()
+            await replace(slot, factory(), self.version, self.value, self._check_paused)
 
         try:
             await ask(self._slot.ref, change, timeout_s)
         finally:
-            if not self._over:
-                self._end()
-                go_on(self._slot)
+            self.resume()
 
 
 async def swap(ref: ServerRef, timeout_s: float | None = 5.0, pause_s: float | None = PAUSE_S) -> Swapped:
@@ -157,43 +159,35 @@ async def swap(ref: ServerRef, timeout_s: float | None = 5.0, pause_s: float | N
     """
     held: list[Swapped] = []
 
-    def hold(slot: Slot) -> Swapped:
+    def pause(slot: Slot) -> Swapped:
         server = slot.server
         if server is None:
             raise SystemCallFailed(f"{slot.id!r} is not a GenServer: it has no state")
         swapped = Swapped(slot, server, plain(server.swap_out()))
-        slot.suspended = True
-        if slot.phase == "running":
-            slot.phase = "suspended"
+        hold(slot, swapped)
+        held.append(swapped)
         if pause_s is not None:
             swapped.limit(pause_s)
-        held.append(swapped)
         return swapped
 
     try:
-        return await ask(ref, hold, timeout_s)  # type: ignore[no-any-return]
+        return await ask(ref, pause, timeout_s)  # type: ignore[no-any-return]
     except BaseException:  # cancelled when it was paused already: nobody else could let it go on
         for swapped in held:
             swapped.resume()
         raise
 
 
-async def replace(slot: Slot, new: GenServer, version: int, value: Any) -> None:
+async def replace(
+    slot: Slot, new: GenServer, version: int, value: Any, check: Callable[[], None] = lambda: None
+) -> None:
     """Put `new` into the place of a slot's server; called between two messages. When it raises, the old one is there.
 
-    `version` and `value`: what `swap_out` of the old one gave.
+    `version` and `value`: what `swap_out` of the old one gave. `check`: raises when it is not wanted any more; called
+    before `new` takes the state.
     """
     new.attach(slot)
-    await new.swap_in(await new.code_change(version, value))
-    slot.server = new
-    slot.sync_handlers = new.sync_handlers()
-    slot.leaf = new.leaf
-
-
-def go_on(slot: Slot) -> None:
-    """Run messages again after a pause."""
-    slot.suspended = False
-    if slot.phase == "suspended":
-        slot.phase = "running"
-    slot.interrupt = True
-    slot.wake()
+    changed = await new.code_change(version, value)
+    check()
+    await new.swap_in(changed)
+    put(slot, new)
