@@ -8,7 +8,8 @@
 
 It streams the answer. A client that leaves in the middle loses nothing: the question is recorded before the model is
 asked, and what the model had said by then is recorded as an aborted turn. A client that sends its request again with
-the same Idempotency-Key gets the recorded answer; when there is none, or only a part, the model is asked again.
+the same Idempotency-Key gets the recorded answer; when there is none, or only a part, the model is asked again. What is
+refused is answered as `http_answers.py` says.
 """
 
 from __future__ import annotations
@@ -16,50 +17,12 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
+from http_answers import failed
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
-from session_actor import (
-    AssumptionUnknown,
-    BranchAttached,
-    CallAlreadyAnswered,
-    CallAmbiguous,
-    CallUnknown,
-    CompactionUnknown,
-    ContextOverflow,
-    EmptyStack,
-    FrameUnknown,
-    HeadMoved,
-    HookUnknown,
-    InsideHook,
-    InvalidArgument,
-    KeyConflict,
-    LevelUnreachable,
-    MomentUnknown,
-    NameTaken,
-    NameUnknown,
-    NothingToSend,
-    PlanUsed,
-    RecordsLost,
-    RecordTooLarge,
-    RequestForgotten,
-    SessionActorError,
-    SessionBusy,
-    SessionChanged,
-    SessionDeleted,
-    SessionDiverged,
-    SessionEnded,
-    SessionExists,
-    SessionNotFound,
-    SessionNotQuarantined,
-    SessionService,
-    StalePlan,
-    SummaryRejected,
-    TransferError,
-    UnusableId,
-    ValueNotStorable,
-)
+from session_actor import SessionActorError, SessionService
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -73,46 +36,6 @@ if TYPE_CHECKING:
     Model = Callable[[Stack], AsyncIterator[str]]
 
 WAIT_S = 30.0  # how long a question waits for the answer to the one before it
-
-STATUS: dict[type[SessionActorError], int] = {
-    UnusableId: 400,
-    InvalidArgument: 400,
-    ValueNotStorable: 400,
-    LevelUnreachable: 400,
-    SessionNotFound: 404,
-    FrameUnknown: 404,
-    NameUnknown: 404,
-    CallUnknown: 404,
-    CompactionUnknown: 404,
-    AssumptionUnknown: 404,
-    HookUnknown: 404,
-    MomentUnknown: 404,
-    InsideHook: 409,
-    SessionBusy: 409,
-    SessionExists: 409,
-    SessionNotQuarantined: 409,
-    HeadMoved: 409,
-    NameTaken: 409,
-    BranchAttached: 409,
-    EmptyStack: 409,
-    CallAmbiguous: 409,
-    CallAlreadyAnswered: 409,
-    RecordsLost: 409,
-    NothingToSend: 409,
-    RequestForgotten: 409,
-    StalePlan: 409,
-    SessionDiverged: 409,
-    SessionChanged: 409,
-    PlanUsed: 409,
-    SessionEnded: 410,
-    SessionDeleted: 410,
-    RecordTooLarge: 413,
-    ContextOverflow: 413,
-    KeyConflict: 422,
-    SummaryRejected: 422,
-    TransferError: 422,
-}
-"""Every other error is a 503: nothing was changed, or the key makes a retry safe."""
 
 
 async def parrot(stack: Stack) -> AsyncIterator[str]:
@@ -204,13 +127,3 @@ async def history(request: Request) -> Response:
     session = await request.app.state.service.session(request.path_params["user"])
     turns = (await session.stack()).turns()
     return JSONResponse([{"role": turn.role, "text": turn.text, "stop": turn.stop_reason} for turn in turns])
-
-
-async def failed(_request: Request, error: Exception) -> Response:
-    """Answer with the status that fits the error."""
-    return JSONResponse({"error": str(error)}, status_code=status_of(type(error)))
-
-
-def status_of(error: type[Exception]) -> int:
-    """Return the status of an error of this kind."""
-    return next((status for kind, status in STATUS.items() if issubclass(error, kind)), 503)

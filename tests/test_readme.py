@@ -177,6 +177,7 @@ async def anthropic_client() -> AsyncIterator[object]:
 @pytest.mark.parametrize("block", PIECES, ids=line_of)
 async def test_a_piece_of_the_readme_prints_what_it_says(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "examples")  # for what is to be copied beside it
     async with SessionService.open(tmp_path / "service") as service:
         names = {"service": service, "session": await service.session("user-42", create=True)}
         async with anthropic_client() if "client." in block.code else contextlib.nullcontext() as names["client"]:
@@ -226,6 +227,12 @@ async def check_app(app) -> None:
         for _ in range(2):
             reply = await client.post("/say/mira", content="hello", headers={"Idempotency-Key": "1"})
             assert (reply.status_code, reply.json()) == (200, {"frame": 1})
+        assert (await client.post("/say/mira", content="other", headers={"Idempotency-Key": "1"})).status_code == 422
+        await app.state.service.end("mira")
+        assert (await client.post("/say/mira", content="hello")).status_code == 410
+        await app.state.service.close()
+        reply = await client.post("/say/mira", content="hello")
+        assert (reply.status_code, reply.headers["Retry-After"]) == (503, "1")
 
 
 def test_every_argument_of_open_is_in_the_table_with_its_default():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import uvicorn
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "starlette_app.py"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 async def stuck(_stack):
@@ -22,7 +22,8 @@ async def stuck(_stack):
 
 
 if __name__ == "__main__":
-    app = runpy.run_path(str(EXAMPLE))["create_app"](sys.argv[1], stuck)
+    sys.path.insert(0, str(EXAMPLES))
+    app = runpy.run_path(str(EXAMPLES / "starlette_app.py"))["create_app"](sys.argv[1], stuck)
     listener = socket.create_server(("127.0.0.1", 0))
     sys.stdout.write(f"{listener.getsockname()[1]}\n")
     sys.stdout.flush()

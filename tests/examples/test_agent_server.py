@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import os
 import re
@@ -18,25 +17,17 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-import uvicorn
-from starlette.applications import Starlette
 
 from session_actor import estimate_tokens, validate_request
 
-FOLDER = Path(__file__).parents[2] / "examples"
+from .loading import listening, load_example
+
 DIALECTS = ("anthropic", "openai_chat")
 TOO_LONG = {
     "anthropic": "prompt is too long: 9000 tokens > 8000 maximum",
     "openai_chat": "This model's maximum context length is 8000 tokens, but your messages resulted in 9000 tokens.",
 }
 WINDOW = 8_000
-
-
-def load_example(name: str):
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look for their module
-    spec.loader.exec_module(module)
-    return module
 
 
 agent_server, scripted_provider = load_example("agent_server"), load_example("scripted_provider")
@@ -111,26 +102,11 @@ def said(body: dict[str, Any]) -> str:
     return json.dumps(body["messages"])
 
 
-@asynccontextmanager
-async def served(app: Starlette) -> AsyncIterator[str]:
-    """Serve an app by uvicorn on a free port of the loopback, and give its address."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", ws="none"))
-    task = asyncio.create_task(server.serve())
-    while not server.started:
-        assert not task.done(), task
-        await asyncio.sleep(0)
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await task
-
-
 @pytest.fixture
 async def model(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Model]:
     """The model behind a provider to which both SDKs go; at the end all that it was sent is checked."""
     thinks = Model()
-    async with served(scripted_provider.create_app(thinks)) as address:
+    async with listening(scripted_provider.create_app(thinks)) as address:
         for name, value in (("ANTHROPIC", address), ("OPENAI", f"{address}/v1")):
             monkeypatch.setenv(f"{name}_BASE_URL", value)
             monkeypatch.setenv(f"{name}_API_KEY", "none")
@@ -142,7 +118,7 @@ async def model(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Model]:
 async def agent(directory: Path, skills=agent_server.SKILLS, summarizer=None) -> AsyncIterator[httpx.AsyncClient]:
     """Serve the example, and give a client of it."""
     app = agent_server.create_app(str(directory), skills, summarizer)
-    async with served(app) as address, httpx.AsyncClient(base_url=address, timeout=30.0) as client:
+    async with listening(app) as address, httpx.AsyncClient(base_url=address, timeout=30.0) as client:
         yield client
 
 

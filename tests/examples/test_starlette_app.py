@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import re
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 from starlette.requests import ClientDisconnect
 
 import session_actor
 from session_actor import SessionService
 
-PATH = Path(__file__).parents[2] / "examples" / "starlette_app.py"
+from .loading import load_example, serving
+
 KEYED = {"Idempotency-Key": "7"}
 
 
-def load_example():
-    spec = importlib.util.spec_from_file_location("starlette_app", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-example = load_example()
+http_answers, example = load_example("http_answers"), load_example("starlette_app")
 
 
 class SlowModel:
@@ -52,22 +44,9 @@ class SlowModel:
             self.ended.set()
 
 
-@asynccontextmanager
-async def served(directory: Path, model=example.parrot) -> AsyncIterator[httpx.AsyncClient]:
-    """Serve the app by uvicorn on a free port of the loopback, and give a client of it."""
-    config = uvicorn.Config(example.create_app(str(directory), model), port=0, log_level="critical", ws="none")
-    server = uvicorn.Server(config)
-    task = asyncio.create_task(server.serve())
-    while not server.started:
-        assert not task.done(), task
-        await asyncio.sleep(0)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-            yield client
-    finally:
-        server.should_exit = True
-        await task
+def served(directory: Path, model=example.parrot) -> AbstractAsyncContextManager[httpx.AsyncClient]:
+    """Serve the app for real, and give a client of it."""
+    return serving(example.create_app(str(directory), model))
 
 
 async def history_of(client: httpx.AsyncClient, user: str, turns: int) -> list[tuple[str, str, str | None]]:
@@ -183,11 +162,11 @@ async def test_a_refused_question_has_a_status_that_says_why(tmp_path: Path, mon
 
 
 def test_the_statuses_are_those_of_the_reference():
-    reference = PATH.parents[1] / "docs" / "reference.md"
+    reference = Path(__file__).parents[2] / "docs" / "reference.md"
     rows = re.findall(r"^\| (`[A-Z].*?) \|.*\| (\d{3}) \|$", reference.read_text(encoding="utf-8"), re.MULTILINE)
     told = {getattr(session_actor, name): int(status) for row, status in rows for name in re.findall(r"\w+", row)}
-    assert {kind: example.status_of(kind) for kind in told} == told
-    assert example.STATUS.keys() <= told.keys()
+    assert {kind: http_answers.status_of(kind) for kind in told} == told
+    assert http_answers.STATUS.keys() <= told.keys()
 
 
 @pytest.mark.parametrize(("sent", "kept"), [(0, []), (1, ["first "]), (2, ["first words "])])
