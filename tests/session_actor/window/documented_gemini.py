@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from google.genai import types
-
 from .breaking import PIXEL
 
 IMAGE = {"inline_data": {"mime_type": "image/png", "data": base64.b64decode(PIXEL)}}
@@ -77,18 +75,6 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
     ),
     "Image understanding": asked([content("user", IMAGE, "What is it?")]),
     "Image understanding: parts by themselves": asked([IMAGE, "What is it?"]),
-    "Image understanding: what the SDK makes": asked(
-        [types.Part.from_bytes(data=base64.b64decode(PIXEL), mime_type="image/png"), "What is it?"]
-    ),
-    "Files API": asked([types.File(uri="https://example.org/v1beta/files/1", mime_type="audio/mp3"), "What is said?"]),
-    "Text generation: one content by itself": asked(types.UserContent(parts=[types.Part.from_text(text="Why?")])),
-    "Function calling: parts in a list": asked(
-        [
-            types.UserContent(parts=[types.Part.from_text(text="Make it cosy.")]),
-            types.Part.from_function_call(name="now", args={}),
-            types.Part.from_function_response(name="now", response={"output": "noon"}),
-        ]
-    ),
     "Image understanding: an uploaded file": asked(
         [
             content(
@@ -217,3 +203,19 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
         frequency_penalty=0.0,
     ),
 }
+
+
+def made_by_the_sdk() -> dict[str, dict[str, Any]]:
+    from google.genai import types
+
+    question = types.UserContent(parts=[types.Part.from_text(text="Make it cosy.")])
+    called = types.Part.from_function_call(name="now", args={})
+    answered = types.Part.from_function_response(name="now", response={"output": "noon"})
+    picture = types.Part.from_bytes(data=base64.b64decode(PIXEL), mime_type="image/png")
+    sound = types.File(uri="https://example.org/v1beta/files/1", mime_type="audio/mp3")
+    return {
+        "Image understanding": asked([picture, "What is it?"]),
+        "Files API": asked([sound, "What is said?"]),
+        "Text generation: one content by itself": asked(question),
+        "Function calling: parts in a list": asked([question, called, answered]),
+    }

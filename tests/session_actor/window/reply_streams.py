@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-import anthropic
-import openai
 import pytest
+
+if TYPE_CHECKING:
+    import anthropic
 
 ASKED: Any = [{"role": "user", "content": "x"}]
 
@@ -45,6 +46,9 @@ class Streams(ExitStack):
     """Streams of both SDKs; each method gives what the client has accumulated when the stream ends or breaks off."""
 
     def __init__(self) -> None:
+        import anthropic
+        import openai
+
         super().__init__()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self.callback(self._server.server_close)

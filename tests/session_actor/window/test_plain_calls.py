@@ -6,8 +6,6 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import anthropic
-import openai
 import pytest
 
 from session_actor import estimate_tokens
@@ -59,6 +57,8 @@ def server():
     ],
 )
 async def test_anthropic_s_plain_call_takes_it(server, model):
+    import anthropic
+
     live = Asked(model)
     live.do(AddUser("Hello"))
     request = live.ask("anthropic")
@@ -70,6 +70,8 @@ async def test_anthropic_s_plain_call_takes_it(server, model):
 
 
 async def test_openai_s_plain_calls_take_it(server):
+    import openai
+
     live = Asked("gpt-5")
     live.do(AddUser("Hello"))
     url = f"http://127.0.0.1:{server.server_port}"

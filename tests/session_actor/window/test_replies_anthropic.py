@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from anthropic.types import Message
-from anthropic.types.beta import BetaMessage
 
 from session_actor import Native, Text, Thinking, ToolCall, turn_of
 from session_actor.errors import InvalidArgument
@@ -79,15 +77,30 @@ REPLY = {
 }
 
 
+def as_sdk(reply):
+    from anthropic.types import Message
+
+    return Message.model_validate(reply)
+
+
+def as_received(reply):
+    """What the SDK's client makes of an answer, whatever it is."""
+    from anthropic.types import Message
+
+    return Message.construct(**reply)
+
+
+def as_beta(reply):
+    from anthropic.types.beta import BetaMessage
+
+    return BetaMessage.model_validate(reply)
+
+
 def replied(**fields):
     return {**REPLY, **fields}
 
 
-@pytest.mark.parametrize(
-    "make",
-    [dict, Message.model_validate, lambda reply: Message.construct(**reply)],
-    ids=["dict", "SDK", "SDK as it receives"],
-)
+@pytest.mark.parametrize("make", [dict, as_sdk, as_received], ids=["dict", "SDK", "SDK as it receives"])
 def test_every_block_is_kept_as_its_kind_or_verbatim(make):
     turn = turn_of(make(REPLY))
 
@@ -104,7 +117,7 @@ def test_every_block_is_kept_as_its_kind_or_verbatim(make):
     assert second == ToolCall("toolu_2", "ls", "{}")
 
 
-@pytest.mark.parametrize("make", [dict, Message.model_validate], ids=["dict", "SDK"])
+@pytest.mark.parametrize("make", [dict, as_sdk], ids=["dict", "SDK"])
 def test_what_came_from_the_cache_or_went_there_is_part_of_the_input(make):
     usage = turn_of(make(REPLY)).usage
 
@@ -125,7 +138,7 @@ def iteration(kind, sent, made, cached=0):
     }
 
 
-@pytest.mark.parametrize("make", [dict, BetaMessage.model_validate], ids=["dict", "SDK"])
+@pytest.mark.parametrize("make", [dict, as_beta], ids=["dict", "SDK"])
 def test_of_several_calls_for_one_reply_only_the_last_says_how_long_the_context_is(make):
     usage = {
         **USAGE,

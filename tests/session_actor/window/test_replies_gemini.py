@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from google.genai import types
 
 from session_actor import Native, Text, Thinking, ToolCall, turn_of
 from session_actor.errors import InvalidArgument
@@ -42,6 +41,8 @@ REPLY = {
 
 def as_sdk(reply):
     """The object that the SDK makes of the API's JSON."""
+    from google.genai import types
+
     return types.GenerateContentResponse.model_validate_json(json.dumps(reply))
 
 
@@ -79,6 +80,8 @@ def test_every_part_is_kept_as_its_kind_or_verbatim(make):
 
 
 def test_a_native_part_is_what_the_sdk_takes_back():
+    from google.genai import types
+
     given = as_sdk(REPLY).candidates[0].content.parts
     natives = [block.value for block in turn_of(as_sdk(REPLY)).blocks if type(block) is Native]
 

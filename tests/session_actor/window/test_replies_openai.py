@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from openai.types.chat import ChatCompletion
-from openai.types.responses import Response
 from pydantic import BaseModel
 
 from session_actor import Native, Text, Thinking, ToolCall, turn_of
@@ -118,12 +116,37 @@ def streams():
         yield running
 
 
+def as_chat(reply):
+    from openai.types.chat import ChatCompletion
+
+    return ChatCompletion.model_validate(reply)
+
+
+def as_received_chat(reply):
+    """What the SDK's client makes of an answer, whatever it is."""
+    from openai.types.chat import ChatCompletion
+
+    return ChatCompletion.construct(**reply)
+
+
+def as_response(reply):
+    from openai.types.responses import Response
+
+    return Response.model_validate(reply)
+
+
+def as_received_response(reply):
+    from openai.types.responses import Response
+
+    return Response.construct(**reply)
+
+
 def said(**fields):
     """A chat completion whose message has these fields."""
     return {**CHAT, "choices": [{**CHAT["choices"][0], "message": {"role": "assistant", **fields}}]}
 
 
-@pytest.mark.parametrize("make", [dict, ChatCompletion.model_validate, lambda reply: ChatCompletion.construct(**reply)])
+@pytest.mark.parametrize("make", [dict, as_chat, as_received_chat])
 def test_a_chat_completion_is_a_turn_with_its_calls_as_the_model_wrote_them(make):
     turn = turn_of(make(CHAT))
 
@@ -239,7 +262,7 @@ def test_what_the_sdk_parsed_for_a_caller_is_left_aside():
     assert turn_of(parsed).blocks == (Text('{"city":"Ulm"}'),)
 
 
-@pytest.mark.parametrize("make", [dict, Response.model_validate, lambda reply: Response.construct(**reply)])
+@pytest.mark.parametrize("make", [dict, as_response, as_received_response])
 def test_a_response_is_a_turn_with_its_items_verbatim(make):
     turn = turn_of(make(RESPONSE))
 
@@ -329,7 +352,7 @@ def test_what_is_wrong_is_named_by_its_place(where, reply):
     assert caught.value.what == where
 
 
-@pytest.mark.parametrize("make", [dict, lambda reply: ChatCompletion.construct(**reply)])
+@pytest.mark.parametrize("make", [dict, as_received_chat])
 @pytest.mark.parametrize(
     ("finish", "arguments"),
     [("tool_calls", '{"input": "SELECT \\"é\\n"}'), ("length", 'SELECT "é\n'), (None, 'SELECT "é\n')],
@@ -341,7 +364,7 @@ def test_the_input_of_a_custom_tool_of_chat_is_whole_unless_the_reply_broke_off_
     assert [call.arguments for call in turn_of(make(reply)).blocks] == ['{"input": "SELECT \\"é\\n"}', arguments]
 
 
-@pytest.mark.parametrize("make", [dict, Response.model_validate])
+@pytest.mark.parametrize("make", [dict, as_response])
 @pytest.mark.parametrize(
     ("status", "arguments"),
     [("completed", '{"input": "SELECT 1"}'), ("incomplete", "SELECT 1"), ("queued", "SELECT 1")],
@@ -366,7 +389,7 @@ def test_a_call_of_a_custom_tool_is_asked_for_and_shown_with_its_answer(reply):
 
 def test_what_a_dump_says_is_none_was_never_sent():
     items = [REASONING, SEARCH]
-    whole = Response.model_validate(RESPONSE | {"output": items})
+    whole = as_response(RESPONSE | {"output": items})
     dumped = whole.model_dump()
     assert dumped["output"][0]["status"] is None
     assert dumped["output"][1]["action"]["queries"] is None

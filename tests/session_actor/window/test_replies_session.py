@@ -6,7 +6,6 @@ import asyncio
 import copy
 
 import pytest
-from anthropic.types import Message
 
 from session_actor import AddResponse, Native, Request, SessionService, Text, ToolCall, turn_of, validate_request
 from session_actor.errors import HeadMoved, InvalidArgument, KeyConflict, Refused
@@ -14,6 +13,7 @@ from session_actor.persistence import encode_record_data
 
 from ..conftest import reopened
 from .test_replies_anthropic import REPLY as ANTHROPIC
+from .test_replies_anthropic import as_sdk as as_message
 from .test_replies_gemini import CHUNKS, as_sdk
 from .test_replies_gemini import REPLY as GEMINI
 from .test_replies_openai import CHAT, RESPONSE
@@ -94,9 +94,7 @@ async def test_a_request_that_is_none_of_the_session_is_refused(session, request
     assert len(await session.stack()) == 1
 
 
-@pytest.mark.parametrize(
-    "make", [copy.deepcopy, lambda _: Message.model_validate(ANTHROPIC)], ids=["equal dict", "object of the SDK"]
-)
+@pytest.mark.parametrize("make", [copy.deepcopy, as_message], ids=["equal dict", "object of the SDK"])
 async def test_a_reply_with_a_key_is_added_once(session, make):
     first = await session.add_response(make(ANTHROPIC), key="reply-1")
     again = await session.add_response(make(ANTHROPIC), key="reply-1")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import anthropic
 import httpx
-import openai
 import pytest
-from google.genai import errors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -110,6 +107,10 @@ def test_what_a_provider_said_is_understood_as_text_dict_or_exception(error, fou
 
 
 def test_the_sdk_s_own_exceptions_are_understood():
+    import anthropic
+    import openai
+    from google.genai import errors
+
     asked = httpx.Request("POST", "http://localhost/")
     answer = httpx.Response(400, json=ANTHROPIC, request=asked)
     assert too_long(anthropic.BadRequestError("Error code: 400", response=answer, body=ANTHROPIC)).tokens == 210_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 
 import pytest
-from anthropic.types import Message
 
 from session_actor import validate_request
 
@@ -13,6 +12,8 @@ from .anthropic_base import BASE, SEARCH, TEXT, THINKS, THOUGHT
 
 
 def test_a_reply_of_the_sdk_may_stand_among_the_messages_as_it_came():
+    from anthropic.types import Message
+
     reply = Message.model_validate(
         {
             "id": "msg_1",

@@ -12,6 +12,7 @@ from session_actor import validate_request
 from .documented_anthropic import DOCUMENTED as ANTHROPIC
 from .documented_chat import DOCUMENTED as CHAT
 from .documented_gemini import DOCUMENTED as GEMINI
+from .documented_gemini import made_by_the_sdk
 from .documented_responses import DOCUMENTED as RESPONSES
 from .sdk_shapes import shape_problems
 
@@ -28,7 +29,15 @@ EXAMPLES = [(dialect, page) for dialect, pages in DOCUMENTED.items() for page in
 
 @pytest.mark.parametrize(("dialect", "page"), EXAMPLES, ids=lambda value: value)
 def test_what_a_provider_documents_is_valid_and_the_types_take_it(dialect, page):
-    request = DOCUMENTED[dialect][page]
+    check(dialect, DOCUMENTED[dialect][page])
+
+
+def test_what_is_documented_as_made_by_the_sdk_of_gemini_is_valid_and_the_types_take_it():
+    for request in made_by_the_sdk().values():
+        check("gemini", request)
+
+
+def check(dialect, request):
     before = copy.deepcopy(request)
     assert validate_request(dialect, request) == []
     assert request == before

@@ -6,7 +6,6 @@ import base64
 import copy
 
 import pytest
-from google.genai import types
 
 from session_actor import validate_request
 
@@ -339,11 +338,11 @@ def test_keys_may_be_written_in_either_way_and_signatures_as_base64():
 
 
 def test_models_of_the_sdk_may_stand_for_dicts():
-    request = {
-        "model": "gemini-3-pro",
-        "contents": [types.Content.model_validate(content) for content in BASE["contents"]],
-        "config": types.GenerateContentConfig.model_validate(BASE["config"]),
-    }
+    from google.genai import types
+
+    contents = [types.Content.model_validate(content) for content in BASE["contents"]]
+    config = types.GenerateContentConfig.model_validate(BASE["config"])
+    request = {"model": "gemini-3-pro", "contents": contents, "config": config}
     assert validate_request("gemini", request) == []
     request["contents"][6].parts.pop()
     assert [problem.split(": ")[1] for problem in validate_request("gemini", request)] == ["count"]

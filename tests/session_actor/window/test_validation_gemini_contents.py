@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from google.genai import types
 
 from session_actor import validate_request
 
@@ -26,15 +25,7 @@ def found(contents) -> list[list[str]]:
         QUESTION,
         {"text": "How is it?"},
         PICTURE,
-        types.Part.from_text(text="How is it?"),
-        types.File(uri="https://example.org/files/1", mime_type="image/png"),
         [PICTURE, "What is it?"],
-        [
-            "What is it?",
-            FILE,
-            {"text": "And this?"},
-            types.Part.from_uri(file_uri="gs://a/b.png", mime_type="image/png"),
-        ],
         [["What is it?", PICTURE]],
         [QUESTION, SAYING, "Why?", PICTURE],
         [QUESTION, call("clock"), response("clock")],
@@ -45,6 +36,15 @@ def found(contents) -> list[list[str]]:
 )
 def test_what_the_sdk_makes_contents_of_is_valid(contents):
     assert found(contents) == []
+
+
+def test_what_the_sdk_made_is_valid_too():
+    from google.genai import types
+
+    assert found(types.Part.from_text(text="How is it?")) == []
+    assert found(types.File(uri="https://example.org/files/1", mime_type="image/png")) == []
+    picture = types.Part.from_uri(file_uri="gs://a/b.png", mime_type="image/png")
+    assert found(["What is it?", FILE, {"text": "And this?"}, picture]) == []
 
 
 def test_a_session_of_mcp_stands_for_its_tools():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 
 import pytest
-from openai.types.chat import ChatCompletionMessage
 
 from session_actor import validate_request
 
@@ -339,6 +338,8 @@ def test_an_id_may_come_again_in_another_turn():
 
 
 def test_a_reply_of_the_sdk_may_stand_among_the_messages_as_it_came():
+    from openai.types.chat import ChatCompletionMessage
+
     request = copy.deepcopy(BASE)
     request["messages"][7] = ChatCompletionMessage.model_validate(request["messages"][7])
     assert validate_request("openai_chat", request) == []

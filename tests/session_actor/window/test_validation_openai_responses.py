@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 
 import pytest
-from openai.types.responses import ResponseFunctionToolCall, ResponseReasoningItem
 
 from session_actor import validate_request
 
@@ -303,6 +302,8 @@ def test_reasoning_that_nobody_stores_needs_no_id():
 
 
 def test_items_of_a_reply_of_the_sdk_may_stand_in_the_input_as_they_came():
+    from openai.types.responses import ResponseFunctionToolCall, ResponseReasoningItem
+
     request = copy.deepcopy(BASE)
     request["input"][10] = ResponseReasoningItem.model_validate(request["input"][10])
     request["input"][11] = ResponseFunctionToolCall.model_validate(request["input"][11])
