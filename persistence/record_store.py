@@ -99,17 +99,20 @@ class RecordStore:
 
     def when(self, level: Level, position: int, callback: Reached) -> None:
         """See `Store.when`."""
-        self._when(self._opened(), level, position, callback)
+        self._when(self._engine or self._opened(), level, position, callback)
 
     def _when(self, engine: Engine, level: Level, position: int, callback: Reached) -> None:
-        if level not in LEVELS:
-            raise LevelUnreachable(level, LEVELS)
-        if level == "written" and engine.writer.waiters.position < position:
-            engine.writer.waiters.add(position, callback)
-        elif level == "synced" and engine.syncer.waiters.position < position:
-            engine.syncer.waiters.add(position, callback)
+        if level == "synced":
+            waiters = engine.syncer.waiters
+        elif level == "written":
+            waiters = engine.writer.waiters
+        elif level in LEVELS:
+            return tell(callback, None)
         else:
-            tell(callback, None)
+            raise LevelUnreachable(level, LEVELS)
+        if waiters.position < position:
+            return waiters.add(position, callback)
+        return tell(callback, None)
 
     def note_synced(self, position: int, callback: Reached) -> None:
         """As `when` for `synced`, but nobody waits for it: nothing is synced sooner, and no failure is told."""

@@ -131,7 +131,8 @@ class Syncer:
         """
         if not self.goal:
             self.goal = -1
-        self.plan()
+        if not self._planned:
+            self.plan()
 
     def plan(self) -> None:
         """Look at the end of this turn of the loop whether to sync."""

@@ -248,24 +248,20 @@ def encode_record_data(data: object) -> bytes:
     `data`: bytes or msgspec.Raw that hold JSON (as `dumps` makes it), or a Struct of str, int, bool, None, tuples,
     Structs and msgspec.Raw. Raises `ValueNotStorable` for anything else.
     """
-    if type(type(data)) is _STRUCT_TYPE:  # isinstance would take as long as the encoding
-        text = _encode_struct(cast("msgspec.Struct", data))
-    elif isinstance(data, (bytes, msgspec.Raw)):
-        text = bytes(data)
-    elif isinstance(data, msgspec.Struct):
-        text = _encode_struct(data)
-    else:
-        raise ValueNotStorable("$", f"a record's data is a Struct or JSON as bytes, not {type(data).__name__}")
-    return text.replace(b"\n", b" ") if _LF in text else text  # a line end can only stand between JSON's tokens
-
-
-def _encode_struct(data: msgspec.Struct) -> bytes:
     try:
-        return _encode(data)
+        if type(type(data)) is _STRUCT_TYPE:  # isinstance would take as long as the encoding
+            text = _encode(data)
+        elif isinstance(data, (bytes, msgspec.Raw)):
+            text = bytes(data)
+        elif isinstance(data, msgspec.Struct):
+            text = _encode(data)
+        else:
+            raise ValueNotStorable("$", f"a record's data is a Struct or JSON as bytes, not {type(data).__name__}")
     except UnicodeEncodeError:
-        return _encode(_marked(data))
+        text = _encode(_marked(data))
     except (TypeError, RecursionError) as error:
         raise ValueNotStorable("$", f"{type(data).__name__} has fields that JSON does not carry") from error
+    return text.replace(b"\n", b" ") if _LF in text else text  # a line end can only stand between JSON's tokens
 
 
 _LF: Final = 10  # as a number it is found ten times quicker

@@ -81,9 +81,11 @@ class Waiters:
                     self._planned = True
                     self._loop.call_soon(self._go_on)
                     return
-                position, callback = queue.popleft()
-                self.position = max(position, self.position)
-                tell(callback, None)
+                self.position, callback = queue.popleft()
+                try:  # as `tell`, without its call
+                    callback(None)
+                except Exception as raised:  # noqa: BLE001  the same
+                    _report(raised)
             self.position = self.goal
         finally:
             self._telling = False
@@ -114,6 +116,10 @@ def tell(callback: Reached, error: BaseException | None) -> None:
     try:
         callback(error)
     except Exception as raised:  # noqa: BLE001  one waiter's mistake is not the writer's
-        from .safe_log import LOGGER
+        _report(raised)
 
-        LOGGER.error("store.callback_raised", error=type(raised).__name__)
+
+def _report(raised: Exception) -> None:
+    from .safe_log import LOGGER
+
+    LOGGER.error("store.callback_raised", error=type(raised).__name__)

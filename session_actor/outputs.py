@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from session_actor.persistence import PersistenceError
 from session_actor.supervisors import NO_REPLY
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from session_actor.persistence import Level, Store
-    from session_actor.supervisors import Deferred
+    from session_actor.supervisors import Deferred  # noqa: TC004 - the fields are never decoded
 
 
 class _Calls:
@@ -35,16 +36,38 @@ class _Calls:
         self._callback()
 
 
-class _Held:
-    """One reply that waits for its level, or for a reply before it."""
+class _Held(Struct, eq=False):
+    """One reply that waits for its level, or for a reply before it; the store calls it at its level, or with its error.
 
-    __slots__ = ("deferred", "error", "reached", "reply")
+    (A msgspec Struct, and what the store calls itself, because one is made for every change that waits for the disk.)
+    """
 
-    def __init__(self, reply: object, deferred: Deferred[Any] | _Calls) -> None:
-        self.reply = reply
-        self.deferred = deferred
-        self.reached = False
-        self.error: BaseException | None = None
+    line: deque[_Held]
+    """All that are held, in the order in which they leave."""
+    reply: object
+    deferred: Deferred[Any] | _Calls
+    reached: bool = False
+    error: BaseException | None = None
+
+    def __call__(self, error: BaseException | None) -> None:
+        """Its level is reached, or will not be: let it leave, and those that are ready behind it."""
+        self.reached = True
+        self.error = error
+        line = self.line
+        while line and line[0].reached:
+            first = line.popleft()
+            if first.error is None:
+                first.deferred.reply(first.reply)
+            else:
+                first.deferred.fail(_explained(first.error))
+
+    def __repr__(self) -> str:
+        """Nothing of the reply, which is conversation."""
+        return f"<_Held reached={self.reached}>"
+
+    def __rich_repr__(self) -> Any:
+        """None, so that rich takes `repr`, too: it would show all fields."""
+        return None
 
 
 class OutputGate:
@@ -73,14 +96,15 @@ class OutputGate:
         reached = store.written_position if level == "written" else store.synced_position
         if reached >= position and not self._held:
             return reply
-        held = _Held(reply, self._defer())
-        if self._held is None:
-            self._held = deque()
-        self._held.append(held)
+        line = self._held
+        if line is None:
+            line = self._held = deque()
+        held = _Held(line, reply, self._defer())
+        line.append(held)
         try:
-            store.when(level, position, partial(self._report, held))
+            store.when(level, position, held)
         except BaseException:
-            self._held.remove(held)
+            line.remove(held)
             raise
         return NO_REPLY
 
@@ -95,9 +119,7 @@ class OutputGate:
         if not self._held:
             callback()
             return
-        held = _Held(None, _Calls(callback))
-        held.reached = True
-        self._held.append(held)
+        self._held.append(_Held(self._held, None, _Calls(callback), reached=True))
 
     @property
     def newest(self) -> object:
@@ -108,17 +130,6 @@ class OutputGate:
     def holding(self) -> bool:
         """Whether a reply is being held."""
         return bool(self._held)
-
-    def _report(self, held: _Held, error: BaseException | None) -> None:
-        held.reached = True
-        held.error = error
-        queue = self._held
-        while queue and queue[0].reached:
-            first = queue.popleft()
-            if first.error is None:
-                first.deferred.reply(first.reply)
-            else:
-                first.deferred.fail(_explained(first.error))
 
 
 def _explained(error: BaseException) -> BaseException:

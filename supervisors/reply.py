@@ -136,15 +136,11 @@ CASTING: Final[PendingReply[Any]] = PendingReply(_NOTHING, None, _NOTHING, _NOTH
 """Stands for "no caller" while a cast is running."""
 
 
-class Deferred(Generic[Reply]):
+class Deferred(Struct, Generic[Reply], eq=False):
     """The right to answer a call later, taken by `GenServer.defer()`; dies with the incarnation."""
 
-    __slots__ = ("_pending", "_used")
-
-    def __init__(self, pending: PendingReply[Any]) -> None:
-        """Answer `pending`; the library's own constructor."""
-        self._pending = pending
-        self._used = False
+    _pending: PendingReply[Any]
+    _used: bool = False
 
     @property
     def waiting(self) -> bool:
@@ -172,5 +168,8 @@ class Deferred(Generic[Reply]):
             message = f"this call of server {self._pending.slot.id!r} was answered before; reply once"
             raise AlreadyReplied(message)
         self._used = True
-        self._pending.slot.deferred_done(self._pending)
-        return self._pending
+        pending = self._pending
+        deferred = pending.slot.deferred
+        if deferred:
+            deferred.discard(pending)
+        return pending

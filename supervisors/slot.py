@@ -262,8 +262,9 @@ class Slot:
         """Keep the running call open after its handler; None outside a call."""
         pending = self.current
         if pending is None and (self.door == INSIDE or self in self.floor.stack):
-            pending = self.current = self.pending(None, None)
-            pending.state = STARTED
+            context, future = self.floor.context, self.floor.loop.create_future()
+            new: PendingReply[Any] = PendingReply(self, None, context, future, None, STARTED)
+            pending = self.current = new
         if pending is None or pending is CASTING:
             return None
         if self.deferred is None:
@@ -274,11 +275,6 @@ class Slot:
     def is_deferred(self, pending: PendingReply[Any]) -> bool:
         """Say whether somebody holds the right to answer `pending` later."""
         return self.deferred is not None and pending in self.deferred
-
-    def deferred_done(self, pending: PendingReply[Any]) -> None:
-        """Note that a deferred call has been answered."""
-        if self.deferred is not None:
-            self.deferred.discard(pending)
 
     def fail_running(self, error: Refuse) -> None:
         """Fail the running call and the deferred replies of this incarnation."""
