@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 TURNS = (200, 2_000, 10_000)
 SIZES = (1_000, 4_000)
 TARGET = 1.2
-TARGET_SIZE = 1_000
 FLUSH_EVERY = 2_000
 # langgraph writes all messages again with each: half a gigabyte is enough of it.
 LANGGRAPH_BYTES = 2**29
@@ -40,6 +39,8 @@ WAYS = ("a frame a turn", "a frame an exchange")
 PEER_WAYS = {FLOOR: "sqlite, a row a turn", AGENTS: "a turn at a time", LANGGRAPH: "a checkpoint a turn"}
 WEIGHED = ("allocated", "apparent")
 PART = "part [bytes]: "
+LINES = "records"
+AROUND = "around a record [bytes]"
 PARTS = ("texts", "escapes", "around the texts", "headers and indexes", "snapshots", "log", "catalog and marks")
 
 
@@ -91,9 +92,8 @@ def measure(report: Report, directory: Path, talk: Talk) -> None:
         asyncio.run(keep(root, say_all, talk.texts))
         found = weigh(report, OURS, way, talk, files_of(root))
         parts(report, way, talk, root)
-        if talk.size == TARGET_SIZE:
-            name = f"bytes on disk a byte of content, {len(talk.texts):,} turns of {talk.size:,} B, {way}"
-            report.judge(limit(name, found, at_most=TARGET, unit="x"))
+        name = f"bytes on disk a byte of content, {len(talk.texts):,} turns of {talk.size:,} B, {way}"
+        report.judge(limit(name, found, at_most=TARGET, unit="x"))
     for peer in asyncio.run(keep_elsewhere(directory, talk)):
         weigh(report, peer, PEER_WAYS[peer], talk, list(directory.glob(f"{peer}.db*")))
 
@@ -155,11 +155,14 @@ def parts(report: Report, way: str, talk: Talk, root: Path) -> None:
         place = path.relative_to(root).parts[0]
         if place == "journals":
             for line in path.read_bytes().splitlines(keepends=True):
-                found["around the texts" if line.startswith(b'{"seq":') else "headers and indexes"] += len(line)
+                is_record = line.startswith(b'{"seq":')
+                found["around the texts" if is_record else "headers and indexes"] += len(line)
+                found[LINES] += is_record
         else:
             found[place if place in {"log", "snapshots"} else "catalog and marks"] += path.stat().st_size
     for part in PARTS:
         report.count(OURS, f"{PART}{part}", f"{way}, {talk.size:,} B", len(talk.texts), found[part])
+    report.count(OURS, LINES, f"{way}, {talk.size:,} B", len(talk.texts), found[LINES])
 
 
 def tables(report: Report) -> str:
@@ -184,6 +187,7 @@ def tables(report: Report) -> str:
                 share(found.get((peer, variant, turns, PART + name), 0), found[peer, variant, turns, "content [bytes]"])
                 for name in PARTS
             ),
+            f"{found.get((peer, variant, turns, PART + PARTS[2]), 0) / found[peer, variant, turns, LINES]:.0f}",
         ]
         for peer, variant, turns in keys
         if peer == OURS
@@ -191,7 +195,7 @@ def tables(report: Report) -> str:
     return "\n".join(
         [
             table("disk: bytes for each byte of content", ["peer", "kept as", "turns", *WEIGHED], rows),
-            table("disk: where ours goes, apparent, % of the content", ["kept as", "turns", *PARTS], ours),
+            table("disk: where ours goes, apparent, % of the content", ["kept as", "turns", *PARTS, AROUND], ours),
         ]
     )
 

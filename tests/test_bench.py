@@ -72,6 +72,7 @@ MEASURED = {
     "disk": {
         *product((f"{what} [bytes]" for what in ("content", "apparent", "allocated")), KEPT, (200,)),
         *product((f"part [bytes]: {part}" for part in PARTS), KEPT, (200,)),
+        *product(("records",), KEPT, (200,)),
     },
     "handover": {
         *product(("gap of a session", "push meanwhile"), ("in process",), (20,)),
