@@ -13,8 +13,9 @@ from session_actor.persistence import FileStore, PersistenceError
 from session_actor.supervisors import ChildNotFound, ChildSpec, Intensity, Supervisor, SupervisorError
 
 from .errors import AsyncioOnly, SessionActorError, StoreUnusable, WrongLoop, translate
-from .handover.errors import HandoverFailed
+from .handover.errors import HandedOver, HandoverFailed
 from .handover.ready import import_all
+from .leaving import Leaving, save_all
 from .levels import check_promised
 from .observing import worker_event
 from .population import Population
@@ -35,6 +36,7 @@ _COMPACTIONS: Final = "compactions"
 _HOOKS: Final = "hooks"
 _AFTER_HOOKS_S: Final = 2.0
 """What hooks that run must leave of the time to what comes after them."""
+_TRY_AGAIN_S: Final = 0.05
 _LAST_WORDS_S: Final = 0.25
 """What the store gets to let go when everything before it has used the time up."""
 
@@ -132,13 +134,30 @@ class Lifetime:
     async def prepare_closing(self) -> None:
         """Do ahead, while sessions are served, what closing and the next opening would have to do.
 
-        What the disk refuses is left to closing, which says so.
+        Raises HandoverFailed when the disk does not take what only the memory has: nothing has changed then.
         """
-        with suppress(PersistenceError), anyio.move_on_after(self._options.close_timeout_s):
-            await self.population.save_all()
+        timeout_s = self._options.close_timeout_s
+        deadline_s = self._loop.time() + timeout_s
+        await self._have_all_written(timeout_s)
+        with suppress(PersistenceError), anyio.move_on_after(deadline_s - self._loop.time()):
+            await save_all(self.population)
             if isinstance(self._store, FileStore):
                 await self._store.cut_ahead()
             await self._store.flush(self.population.close_level)
+
+    async def _have_all_written(self, timeout_s: float) -> None:
+        """Wait until the disk has all that the memory has. Raises HandoverFailed after so many seconds."""
+        why = "the disk does not answer"
+        with anyio.move_on_after(timeout_s):
+            while True:
+                try:
+                    await self._store.flush(self.population.close_level)
+                except PersistenceError as error:
+                    why = f"{type(error).__name__}: {error}"
+                else:
+                    return
+                await asyncio.sleep(_TRY_AGAIN_S)
+        raise HandoverFailed("the service", f"in {timeout_s:g} s not all that was answered came to the disk, {why}")
 
     async def take(self, options: SessionOptions, code_change: CodeChange | None) -> Lifetime:
         """Let the next generation take over store, tree and sessions; when it raises, this one goes on.
@@ -205,10 +224,11 @@ class Lifetime:
         """Whether `close` was called and is through."""
         return self.heir is not None or (self._closing is not None and self._closing.done())
 
-    async def close(self, *, leave_log: bool = False) -> None:
+    async def close(self, *, handing: bool = False) -> None:
         """Take it down, in a task of its own: cancelling gives up the wait, and a second call joins the first.
 
-        `leave_log`: be quick, and leave it to the next opening to read the log.
+        `handing`: it is handed over to another process, which is to be served soon: unless all that was answered is on
+        the disk, it goes on instead, and HandoverFailed is raised.
 
         Raises ServiceDown, CloseTimeout, NotDurable; it is closed all the same.
         """
@@ -217,30 +237,57 @@ class Lifetime:
             await (asyncio.wait(self._retiring) if self._taking is None else asyncio.shield(self._taking))
         if self.heir is not None:  # it is the heir's to close
             return
-        if leave_log and isinstance(self._store, FileStore):
-            self._store.leave_log()
         if self._closing is None:
+            if handing:
+                self.why_closed = HandedOver
             self.population.closed = self.why_closed  # at once: from here on nobody can take over
-            self._closing = self._loop.create_task(self._close())
-        await asyncio.shield(self._closing)
+            self._closing = self._loop.create_task(self._close(handing=handing))
+        try:
+            await asyncio.shield(self._closing)
+        except HandoverFailed:
+            if handing:
+                raise
+            await self.close()  # the handover that this joined left it open
 
-    async def _close(self) -> None:
+    async def _close(self, *, handing: bool) -> None:
         deadline_s = self._loop.time() + self._options.close_timeout_s
         down = None if self._root.alive else ServiceDown(str(self._root.reason))
+        goes = True
         try:
-            await self.population.drain(self._options.close_timeout_s, self.why_closed)
+            await self._refuse(deadline_s, handing=handing)
             left_s = deadline_s - self._loop.time()
             await self.population.hooks.close(max(0.0, left_s - min(_AFTER_HOOKS_S, left_s / 3)))
             await self._root.stop(timeout_s=max(0.0, deadline_s - self._loop.time()))
+        except HandoverFailed:
+            self._closing, self.why_closed, goes = None, ServiceClosed, False
+            raise
         except SupervisorError as error:
             raise ServiceDown(str(error)) from None
         finally:
-            if not self._keeps_store:
-                await self._close_store(deadline_s)
+            if goes and not self._keeps_store:
+                await self._close_store(deadline_s, leave_log=handing)
         if down is not None:
             raise down
 
-    async def _close_store(self, deadline_s: float) -> None:
+    async def _refuse(self, deadline_s: float, *, handing: bool) -> None:
+        """Answer what waits, and refuse what comes; see `close` for `handing`. Raises HandoverFailed."""
+        leaving, hooks = Leaving(self.population), self.population.hooks
+        if not handing:
+            hooks.leave()
+        await leaving.refuse(self._options.close_timeout_s, self.why_closed)
+        if handing:
+            try:
+                await self._have_all_written(max(deadline_s - self._loop.time(), _LAST_WORDS_S))
+            except HandoverFailed:
+                leaving.stay()
+                raise
+            hooks.leave()
+        leaving.go()
+
+    async def _close_store(self, deadline_s: float, *, leave_log: bool) -> None:
+        """`leave_log`: be quick, and leave it to the next opening to read the log."""
+        if leave_log and isinstance(self._store, FileStore):
+            self._store.leave_log()
         try:
             with anyio.fail_after(max(deadline_s - self._loop.time(), _LAST_WORDS_S)):
                 await self._store.close()

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 from weakref import WeakValueDictionary
 
 import anyio
@@ -19,7 +19,6 @@ from session_actor.supervisors import (
     GenServer,
     InitFailed,
     MailboxSpec,
-    PendingReply,
     ServerDown,
     ServerKilled,
     ServerRef,
@@ -35,12 +34,11 @@ from .compaction.options import NO_SUMMARIES
 from .deletion import Deleter
 from .errors import SessionActorError, translate
 from .explaining import OF_A_SESSION, explain_start
-from .feed import end_feeds
 from .hooks.server import HookedServer
 from .hooks.service_hooks import ServiceHooks
 from .levels import promises
 from .observing import told_of_session
-from .prune import Save, prune_session
+from .prune import prune_session
 from .recency import Recency
 from .service_errors import (
     ServiceClosed,
@@ -50,10 +48,10 @@ from .service_errors import (
     SessionNotFound,
     SessionNotQuarantined,
 )
-from .session import Flush, Passivate, SessionServer
+from .session import Passivate, SessionServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from session_actor.persistence import Lease
     from session_actor.supervisors import Event
@@ -297,34 +295,6 @@ class Population:
         if self._live.get(cell.id) is cell:
             del self._live[cell.id]
             self._dormant[cell.id] = cell
-
-    async def drain(self, timeout_s: float, why: Callable[[], SessionActorError] = ServiceClosed) -> None:
-        """Refuse new messages with `why`, and answer those that wait, the held ones too, in `timeout_s` seconds."""
-        self.closed = why
-        self.hooks.leave()
-        waits: list[Coroutine[Any, Any, Any]] = []
-        cells = tuple(self._live.values())
-        for cell in cells:
-            ref, cell.ref = cell.ref, Dormant(cell)
-            with suppress(SupervisorError, SessionActorError):
-                reply: Any = ref.dispatch(Flush(self.close_level), timeout_s)
-                if isinstance(reply, PendingReply):
-                    waits.append(reply.wait_keeping())  # pyright: ignore[reportUnknownArgumentType]
-        await asyncio.gather(*waits, return_exceptions=True)
-        end_feeds((*cells, *self._dormant.values()))
-        self.hooks.closed(cells)
-
-    async def save_all(self) -> None:
-        """Save a snapshot of every loaded session that has much behind its last one, and wait until all are durable."""
-        saved: list[tuple[Lease, int]] = []
-        for cell in tuple(self._live.values()):
-            with suppress(SupervisorError, SessionActorError):
-                seq = await cell.server_ref().call(Save(resting=True))
-                saved.append((cell.held_lease(), seq))
-        for lease, seq in saved:
-            if seq:
-                with suppress(PersistenceError):
-                    await self.store.saved(lease, seq)
 
     # --- telling what happened ---
 

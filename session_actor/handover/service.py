@@ -10,7 +10,7 @@ from session_actor.errors import InvalidArgument
 from session_actor.service_errors import ServiceClosed
 
 from .bridge import Bridge
-from .errors import HandedOver, HandoverFailed
+from .errors import HandoverFailed
 from .foreign import PROTOCOL, ForeignHandover
 from .foreign_store import Foreign
 from .telling import handing_over, ms_since
@@ -166,8 +166,7 @@ async def _to_process(lifetime: Lifetime) -> None:
     with handing_over("process", measured):
         await lifetime.prepare_closing()
         refusing_s = perf_counter()
-        lifetime.why_closed = HandedOver
-        await lifetime.close(leave_log=True)
+        await lifetime.close(handing=True)
         if lifetime.heir is not None:
             raise _gone()
         measured["closed_ms"] = ms_since(refusing_s)
