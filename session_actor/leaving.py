@@ -1,0 +1,74 @@
+"""The sessions of a service that goes: new messages are refused, those that wait are answered."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from session_actor.persistence import PersistenceError
+from session_actor.supervisors import PendingReply, ServerRef, SupervisorError
+
+from .cell import Dormant
+from .errors import SessionActorError
+from .feed import end_feeds
+from .prune import Save
+from .session import Flush
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from session_actor.persistence import Lease
+
+    from .cell import Cell
+    from .population import Population
+
+
+class Leaving:
+    """A population on its way out; until `go` it can still `stay`."""
+
+    def __init__(self, people: Population) -> None:
+        """Nothing has changed yet."""
+        self._people = people
+        self._refs: dict[Cell, ServerRef] = {}
+
+    async def refuse(self, timeout_s: float, why: Callable[[], SessionActorError]) -> None:
+        """Refuse new messages with `why`, and answer those that wait, the held ones too, in `timeout_s` seconds."""
+        people = self._people
+        people.closed = why
+        waits: list[Coroutine[Any, Any, Any]] = []
+        for cell in people.cells()[0]:
+            ref, cell.ref = cell.ref, Dormant(cell)
+            if isinstance(ref, ServerRef):
+                self._refs[cell] = ref
+            with suppress(SupervisorError, SessionActorError):
+                reply: Any = ref.dispatch(Flush(people.close_level), timeout_s)
+                if isinstance(reply, PendingReply):
+                    waits.append(reply.wait_keeping())  # pyright: ignore[reportUnknownArgumentType]
+        await asyncio.gather(*waits, return_exceptions=True)
+
+    def stay(self) -> None:
+        """Take messages again, as if nothing had been."""
+        people = self._people
+        people.closed = None
+        for cell, ref in self._refs.items():
+            if people.has(cell) and isinstance(cell.ref, Dormant) and ref.phase != "ended":
+                people.enter(cell, ref)
+
+    def go(self) -> None:
+        """Tell readers of changes, and hooks, that the sessions are unloaded."""
+        end_feeds((*self._refs, *self._people.cells()[1]))
+        self._people.hooks.closed(tuple(self._refs))
+
+
+async def save_all(people: Population) -> None:
+    """Save a snapshot of every loaded session that has much behind its last one, and wait until all are durable."""
+    saved: list[tuple[Lease, int]] = []
+    for cell in people.cells()[0]:
+        with suppress(SupervisorError, SessionActorError):
+            seq = await cell.server_ref().call(Save(resting=True))
+            saved.append((cell.held_lease(), seq))
+    for lease, seq in saved:
+        if seq:
+            with suppress(PersistenceError):
+                await people.store.saved(lease, seq)
