@@ -17,6 +17,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 LOOPS = ("asyncio", "uvloop")
+HERE = Path(__file__).parent
+
+# Importing the providers' SDKs takes seconds: tests that do are next to each other, so that most processes need not.
+WITH_SDKS = (
+    "examples/test_agent_server.py",
+    "session_actor/compaction/test_overlay_machine.py",
+    "session_actor/replay",
+    "session_actor/transfer/test_requests.py",
+    "session_actor/window",
+    "test_readme.py",
+)
 
 # How long an example takes says more of what else the machine does than of the example. Each run draws others.
 settings.register_profile("any load", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
@@ -55,6 +66,12 @@ def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item):
 
         return {"uvloop": uvloop.new_event_loop}
     return {"asyncio": asyncio.new_event_loop}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Brings tests that need the same imports together; in each part they stay in the order that chance gave them."""
+    places = tuple(str(HERE / path) for path in WITH_SDKS)
+    items.sort(key=lambda item: not str(item.path).startswith(places))
 
 
 def pytest_collection_finish() -> None:

@@ -11,8 +11,10 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import httpx
@@ -30,8 +32,13 @@ TOO_LONG = {
 WINDOW = 8_000
 
 
-agent_server, scripted_provider = load_example("agent_server"), load_example("scripted_provider")
-GAUGE, LOCK = agent_server.SKILLS
+scripted_provider = load_example("scripted_provider")
+
+
+@cache
+def agent_server() -> ModuleType:
+    """The example, which imports both SDKs."""
+    return load_example("agent_server")
 
 
 class Event(NamedTuple):
@@ -115,9 +122,9 @@ async def model(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Model]:
 
 
 @asynccontextmanager
-async def agent(directory: Path, skills=agent_server.SKILLS, summarizer=None) -> AsyncIterator[httpx.AsyncClient]:
+async def agent(directory: Path, skills=None, summarizer=None) -> AsyncIterator[httpx.AsyncClient]:
     """Serve the example, and give a client of it."""
-    app = agent_server.create_app(str(directory), skills, summarizer)
+    app = agent_server().create_app(str(directory), skills or agent_server().SKILLS, summarizer)
     async with listening(app) as address, httpx.AsyncClient(base_url=address, timeout=30.0) as client:
         yield client
 
@@ -183,13 +190,13 @@ async def test_an_answer_is_streamed_and_kept(tmp_path: Path, model: Model, dial
 async def test_tools_run_side_by_side_and_the_model_gets_what_all_of_them_gave(
     tmp_path: Path, model: Model, dialect: str
 ):
-    both = asyncio.Barrier(2)
+    gauge, both = agent_server().SKILLS[0], asyncio.Barrier(2)
 
     async def read_gauge(place: str) -> str:
         await asyncio.wait_for(both.wait(), 30)  # until the other one runs, too
-        return await GAUGE.run(place)
+        return await gauge.run(place)
 
-    async with agent(tmp_path / "store", [replace(GAUGE, run=read_gauge)]) as client:
+    async with agent(tmp_path / "store", [replace(gauge, run=read_gauge)]) as client:
         events = await ask(client, "Compare the gauges.", dialect)
     assert told(events) == "I'll look at both. The tools say: Mole: 2.00 m Lock: 2.00 m "
     assert [event.kind for event in events].count("result") == 2
@@ -200,7 +207,7 @@ async def test_what_a_tool_raises_is_told_to_the_model(tmp_path: Path, model: Mo
     async def broken(place: str) -> str:
         raise OSError(f"no gauge at {place}")
 
-    async with agent(tmp_path / "store", [replace(GAUGE, run=broken)]) as client:
+    async with agent(tmp_path / "store", [replace(agent_server().SKILLS[0], run=broken)]) as client:
         assert "OSError: no gauge at Mole" in told(await ask(client, "Compare the gauges."))
         await ask(client, "Close the lock.")
     results = [part for message in model.bodies[-1]["messages"] for part in message["content"] if "is_error" in part]
@@ -229,7 +236,7 @@ async def test_a_call_that_needs_approval_waits_for_it(
 
 
 async def test_what_stands_at_the_top_of_the_example_works(tmp_path: Path, model: Model):
-    (numbers,) = re.findall(r"/calls/mira/(\d+)/(\d+) ", agent_server.__doc__)
+    (numbers,) = re.findall(r"/calls/mira/(\d+)/(\d+) ", agent_server().__doc__)
     async with agent(tmp_path / "store") as client:
         await ask(client, "Compare the gauges.")
         await ask(client, "Close the lock.", "openai_chat")
@@ -247,7 +254,7 @@ async def test_what_was_cut_short_after_it_was_approved_is_not_run_again(tmp_pat
         await asyncio.Event().wait()
         return "closed"
 
-    async with agent(tmp_path / "store", [replace(LOCK, run=close_lock)]) as client:
+    async with agent(tmp_path / "store", [replace(agent_server().SKILLS[1], run=close_lock)]) as client:
         await ask(client, "Close the lock.")
         ((frame, index),) = await waiting(client)
         async with client.stream("POST", f"/calls/mira/{frame}/{index}", content="yes"):
@@ -332,7 +339,7 @@ async def test_a_long_conversation_is_summed_up_by_a_provider_that_fails_twice(t
     rule = "Never open gate OPS-441 at night."
     model.failures = ["I'm sorry, I can't help with that.", "## Goal\nNone\n"]
     asked = [f"Note {rule}"]
-    async with agent(tmp_path / "store", summarizer=agent_server.summarize) as client:
+    async with agent(tmp_path / "store", summarizer=agent_server().summarize) as client:
         await ask(client, asked[0])
         for number in range(14):
             asked.append(f"Question {number}: " + "wind and water " * 200)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -43,12 +42,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(600))
-
-
-def pytest_collection_finish() -> None:
-    """What is loaded by now stays: looking through it again and again is a fifth of the time that simulations take."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture
