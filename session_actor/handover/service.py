@@ -96,8 +96,9 @@ class HandsOver:
         answered, all is synced, snapshots are saved, and the lock is let go. The service is closed when this returns.
         Cancelling while the disk is got ready changes nothing; afterwards it gives up the wait, and it goes on.
 
-        Raises HandoverFailed when another generation has taken over; ServiceClosed, ServiceDown, WrongLoop,
-        InvalidArgument; with `"process"` also what `close` raises.
+        Raises HandoverFailed when another generation has taken over, and with `"process"` when the disk did not take in
+        `close_timeout_s` seconds what only the memory has: then the service goes on as it was. ServiceClosed,
+        ServiceDown, WrongLoop, InvalidArgument; with `"process"` also what `close` raises, and then it is closed.
         """
         lifetime = self._lifetime
         if to not in _TO:

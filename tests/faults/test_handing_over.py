@@ -1,0 +1,45 @@
+"""Handing over to another process on a disk that is really full."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from session_actor import FileStore, HandoverFailed, Session, SessionService, StoreDegraded
+
+from .mounts import fill, need_mounts, tmpfs
+from .verified import damage_in
+
+MB = 1 << 20
+
+
+async def until_refused(session: Session, answered: list[str]) -> None:
+    """Push until the log is full, too."""
+    with contextlib.suppress(StoreDegraded):
+        while len(answered) < 10_000:
+            await session.push(str(len(answered)), "x" * 10_000)
+            answered.append(str(len(answered)))
+    assert len(answered) < 10_000
+
+
+async def test_a_full_disk_keeps_the_old_process_serving_until_there_is_room(tmp_path):
+    need_mounts()
+    with tmpfs(tmp_path / "disk", 8 * MB) as disk:
+        service = SessionService.open(FileStore(disk / "store", segment_bytes=128 * 1024), close_timeout_s=0.3)
+        await service.start()
+        session = await service.session("user-42", create=True)
+        await session.push("0", durability="synced")
+        fill(disk / "filler")
+        answered = ["0"]
+        await until_refused(session, answered)
+        with pytest.raises(HandoverFailed, match="not all that was answered came to the disk"):
+            await service.handover("process")
+        assert [frame.user_input for frame in await session.stack()] == answered
+
+        (disk / "filler").unlink()
+        await service.handover("process")
+        assert damage_in(disk / "store") == []
+        async with SessionService.open(disk / "store") as heir:
+            found = await (await heir.session("user-42")).stack()
+            assert [frame.user_input for frame in found] == answered
