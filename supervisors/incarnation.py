@@ -59,16 +59,27 @@ async def incarnation(slot: Slot) -> None:
         reason = _cancelled(slot, task, error)
     except Exception as error:  # noqa: BLE001 - this is where a crash ends
         reason = ExitReason("crashed", error)
+    except GeneratorExit as error:
+        if not runs(task):  # the loop is gone, this is taken apart, and nobody can wait any more
+            raise
+        reason = ExitReason("crashed", error)
     except BaseException as error:
-        if not isinstance(error, GeneratorExit):  # else the loop is gone, and nobody can wait any more
-            reason = ExitReason("crashed", error)
-            slot.ending = Ending(reason, final=True)
-            end(slot, task, reason)
+        reason = ExitReason("crashed", error)
+        slot.ending = Ending(reason, final=True)
+        end(slot, task, reason)
         raise
     cancelled = reason is KILLED
     end(slot, task, await _close(slot, reason))
     if cancelled:
         raise asyncio.CancelledError
+
+
+def runs(task: asyncio.Task[None]) -> bool:
+    """Whether this is a step of the task, and not its end when its loop is gone."""
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:
+        return False
 
 
 async def _begin(slot: Slot) -> ExitReason | None:

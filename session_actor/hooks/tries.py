@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from session_actor import telemetry
 from session_actor.supervisors import ChildSpec, DynamicSupervisor, SupervisorError
+from session_actor.supervisors.incarnation import runs
 
 from .inside import inside
 
@@ -24,8 +25,8 @@ EVENT: Final = ("session_actor", "hook")
 _STOP_S: Final = 0.25
 """How long a try may take to end when it is cancelled because the service closes."""
 
-_LEAVES: Final = (SystemExit, KeyboardInterrupt, GeneratorExit)
-"""What ends more than a hook. A GeneratorExit says that the loop is gone."""
+_LEAVES: Final = (SystemExit, KeyboardInterrupt)
+"""What ends more than a hook."""
 
 
 class HookLate(Exception):
@@ -126,8 +127,10 @@ class Tries:
                 await _told(hook, context)
         except _LEAVES:
             raise
-        except BaseException as error:  # noqa: BLE001 - the embedder's code may raise anything
-            failure = error
+        except BaseException as error:
+            if isinstance(error, GeneratorExit) and not runs(task):  # the loop is gone, and this is taken apart
+                raise
+            failure = error  # the embedder's code may raise anything
         finally:
             timer.cancel()
         if late:

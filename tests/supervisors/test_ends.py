@@ -198,6 +198,25 @@ def test_an_interrupt_in_a_handler_leaves_the_loop_and_resolves_every_waiter(
     assert all(isinstance(pending.future.exception(), ServerError) for pending in waiting)
 
 
+class Generating(Interrupting):
+    @handles(Get)
+    async def get(self, message: Get) -> int:
+        raise GeneratorExit
+
+
+async def test_a_generator_exit_of_a_handler_is_a_crash_as_any_other() -> None:
+    def leave(_: Any) -> None:
+        raise GeneratorExit
+
+    async with DynamicSupervisor(backoff=AT_ONCE) as root:
+        ref = await idle(root.spawn(ChildSpec(1, start=Generating)))
+        for message in (Run(leave), Get()):
+            with pytest.raises(ServerCrashed, match="GeneratorExit"):
+                await ref.call(message)
+            await idle(ref)
+        assert statistics(ref).restarts == 2
+
+
 async def test_fresh_errors_for_each_caller_and_no_growing_traceback(life: Life) -> None:
     async with DynamicSupervisor(intensity=Intensity(max_restarts=0), on_exhausted="quarantine") as root:
         ref = await idle(root.spawn(life.spec()))

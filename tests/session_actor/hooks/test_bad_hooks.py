@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from session_actor import Hook, InsideHook, InvalidArgument, MemoryStore, SessionService, endings
+from session_actor.hooks import mandatory
 from session_actor.hooks.mandatory import Mandatory
 from session_actor.hooks.server import HookedServer
 
@@ -18,21 +19,52 @@ class Odd(BaseException):
     """No Exception, as libraries that cancel by themselves raise it."""
 
 
-async def test_what_is_no_exception_is_a_failure_like_any_other(store, clock):
+@pytest.mark.parametrize("kind", [Odd, GeneratorExit])
+async def test_what_is_no_exception_is_a_failure_like_any_other(store, clock, kind):
     tries: list[int] = []
 
     async def fn(ctx) -> None:
         tries.append(ctx.attempt)
         if ctx.attempt < 3:
-            raise Odd
+            raise kind
 
     async with opened(store, Hook("odd", fn, "ended", mandatory=True), clock=clock) as service:
         await service.session("user-42", create=True)
         await service.end("user-42")
-        await until(lambda: service.hooks.pending() and service.hooks.pending()[0].error == "Odd")
+        await until(lambda: service.hooks.pending() and service.hooks.pending()[0].error == kind.__name__)
         await pass_time(clock, lambda: not service.hooks.pending())
         assert service.hooks.dead_letters() == []
     assert tries == [1, 2, 3]
+
+
+def test_a_hook_that_runs_when_its_loop_is_gone_is_taken_apart_and_no_failure():
+    ended: list[str] = []
+
+    async def fn(_ctx) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("taken apart")
+
+    async def begin() -> tuple[SessionService, asyncio.Task]:
+        service = SessionService.open(MemoryStore(), hooks=[Hook("hangs", fn, "ended", mandatory=True)])
+        await service.start()
+        await service.session("user-42", create=True)
+        await service.end("user-42")
+        await until(lambda: mandatory._active)
+        return service, next(iter(mandatory._active.values()))
+
+    loop = asyncio.new_event_loop()
+    service, task = loop.run_until_complete(begin())
+    task.get_coro().close()
+    assert ended == ["taken apart"]
+    book = service._lifetime.population.hooks.ledger.book
+    assert [(due.name, due.error) for due in book.entries["user-42"].hooks.values()] == [("hangs", None)]
+    for left in asyncio.all_tasks(loop) - {task}:
+        left.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    task._log_destroy_pending = False
+    loop.close()
 
 
 async def test_what_closing_cuts_short_was_no_try_whatever_the_hook_makes_of_it(store):
