@@ -184,6 +184,7 @@ if TYPE_CHECKING:
     from .transfer.exporting import export_session as export_session
     from .transfer.importing import ImportReport as ImportReport
     from .transfer.importing import import_transcript as import_transcript
+    from .transfer.notes import NotWhole as NotWhole
     from .transfer.source import SessionReader as SessionReader
     from .validation.validate import validate_request as validate_request
     from .window.errors import ContextOverflow as ContextOverflow
@@ -256,6 +257,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".transfer.errors": ("SessionChanged", "SessionDiverged", "TranscriptUnreadable", "TransferError"),
     ".transfer.exporting": ("ExportReport", "export_session"),
     ".transfer.importing": ("ImportReport", "import_transcript"),
+    ".transfer.notes": ("NotWhole",),
     ".transfer.source": ("SessionReader",),
     ".validation.validate": ("validate_request",),
     ".window.errors": ("ContextOverflow", "NothingToSend", "RequestForgotten"),

@@ -13,7 +13,7 @@ from .codes import FOUND, Stop, counted, note, say
 from .harmless import one_line, shown_id
 from .logs import logs_as_notes
 from .output import busy, tell
-from .parts import UnreadPart
+from .parts import NotWholePart, UnreadPart
 from .store_lines import ImportFile
 
 if TYPE_CHECKING:
@@ -39,20 +39,21 @@ def command(
 ) -> int:
     """Take in transcripts: each file becomes a session, or several. This opens the store, so no server may have it.
 
-    The same file again adds only what is new in it. Exit code 1: lines of a file could not be read; the rest is in.
+    The same file again adds only what is new in it. Exit code 1: lines of a file could not be read, or an export is not
+    whole; the rest is in.
     """
     if session is not None and len(files) > 1:
         raise click.UsageError("--session goes with one FILE", click.get_current_context())
     if not create:
         _check_store(directory)
-    unread = 0
+    findings = 0
     with logs_as_notes():
         for path in files:
             with busy(f"importing {path}"):
                 report = asyncio.run(_import(directory, path, form, session))
             (_tell if as_json else _say)(path, report)
-            unread += len(report.unread)
-    return FOUND if unread else 0
+            findings += report.unread_count + report.not_whole_count
+    return FOUND if findings else 0
 
 
 def _check_store(directory: str) -> None:
@@ -87,6 +88,10 @@ def _tell(path: str, report: ImportReport) -> None:
             skipped=report.skipped,
             passed=report.passed,
             unread=tuple(UnreadPart(offset, why) for offset, why in report.unread),
+            unread_count=report.unread_count,
+            not_whole=tuple(NotWholePart(one.offset, one.lack, one.frames, one.what) for one in report.not_whole),
+            not_whole_count=report.not_whole_count,
+            left_out=report.left_out,
         )
     )
 
@@ -95,5 +100,12 @@ def _say(path: str, report: ImportReport) -> None:
     where = ", ".join(map(shown_id, report.sessions)) or "no session"
     told = f"{counted(report.added, 'frame')} added, {report.skipped:,} there already"
     say(f"{one_line(path)} ({report.form}): {told}: {where}")
-    for offset, why in report.unread:
+    findings = [*report.unread, *((one.offset, one.what) for one in report.not_whole)]
+    for offset, why in findings:
         note(f"{path}, byte {offset}: {why}")
+    more = report.unread_count + report.not_whole_count - len(findings)
+    if more:
+        note(f"{path}: {more:,} more like these")
+    if report.left_out:
+        told = ", ".join(f"{name} ({count:,})" for name, count in sorted(report.left_out.items()))
+        note(f"{path}: a frame has no place for this, and it was left out: {told}")

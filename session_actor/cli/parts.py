@@ -83,6 +83,15 @@ class DiffPart(msgspec.Struct, frozen=True):
     after: int | None
 
 
+class NotWholePart(msgspec.Struct, frozen=True):
+    """Where an export is not what was written."""
+
+    offset: int
+    lack: str
+    frames: int
+    what: str
+
+
 class UnreadPart(msgspec.Struct, frozen=True):
     """A line that could not be read."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .parts import Line, UnreadPart
+from .parts import Line, NotWholePart, UnreadPart
 
 
 class _Finding(Line, frozen=True):
@@ -64,6 +64,12 @@ class ImportFile(Line, frozen=True, tag="import.file/1"):
     skipped: int
     passed: int
     unread: tuple[UnreadPart, ...]
+    """The first 1,000."""
+    unread_count: int
+    not_whole: tuple[NotWholePart, ...]
+    """The first 1,000."""
+    not_whole_count: int
+    left_out: dict[str, int]
 
 
 class DoctorCheck(Line, frozen=True, tag="doctor.check/1"):

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from .exporting import export_session as export_session
     from .importing import ImportReport as ImportReport
     from .importing import import_transcript as import_transcript
+    from .notes import NotWhole as NotWhole
     from .source import SessionReader as SessionReader
 
 _HOMES: Final = {
     "ImportReport": ".importing",
+    "NotWhole": ".notes",
     "SessionChanged": ".errors",
     "SessionDiverged": ".errors",
     "SessionReader": ".source",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from session_actor.blocks import CallRef, Document, Image, Reference, Text, ToolCall, ToolResult
+from session_actor.blocks import CallRef, Reference, Text, ToolCall, ToolResult
 from session_actor.calls import open_after
 from session_actor.frames import OpenCall, Turn
 
@@ -29,6 +29,8 @@ class CallsPlanted:
         self._answers: dict[int, tuple[CallRef, ...]] = {}
         self._open: dict[int, tuple[OpenCall, ...]] = {}
         self._known: set[str] = set()
+        self._without: dict[str, int] = {}
+        """By ids of calls: a frame on whose path none of that id waits."""
 
     def waiting_at(self, frame_id: int) -> bool:
         """Whether a call waits for its result at a frame."""
@@ -54,13 +56,15 @@ class CallsPlanted:
         if call_id not in self._known:
             return None
         answered = set(taken)
-        at = head
-        while at is not None:
+        at, without = head, self._without.get(call_id)
+        while at is not None and at != without:
             answered.update(self._answers.get(at, ()))
             for index, known in enumerate(self._calls.get(at, ())):
                 if known == call_id and (ref := CallRef(at, index)) not in answered:
                     return ref
             at = self._parents[at]
+        if head is not None and not taken:
+            self._without[call_id] = head
         return None
 
     def bind(self, turns: Iterable[Turn], parent: int | None, frame_id: int) -> tuple[Turn, ...]:
@@ -98,7 +102,7 @@ def _own(own: list[str], call_id: str, frame_id: int, taken: list[CallRef]) -> C
 
 
 def _told(result: ToolResult) -> list[Block]:
-    """What the user can tell of a result: text as text that is not trusted, images and documents as they are."""
-    told: list[Block] = [block for block in result.blocks if isinstance(block, Image | Document)]
+    """What the user can tell of a result: text as text that is not trusted, everything else as it is."""
+    told: list[Block] = [block for block in result.blocks if not isinstance(block, Text)]
     said = "\n".join(block.text for block in result.blocks if isinstance(block, Text))
-    return [Reference(said or "(no text)", STRAY), *told]
+    return [Reference(said or "(no text)", STRAY), *told] if said or not told else told

@@ -48,13 +48,26 @@ def reason_of(error: Exception) -> str:
             return reason
     if isinstance(error, KeyError):
         return f"the field {error} is missing"
-    known = isinstance(error, (UnknownName, InvalidArgument, ValueNotStorable, RecordTooLarge))
+    if isinstance(error, ValueNotStorable):
+        return f"a value that cannot be stored: {error.why}"  # its place is told in keys of the value itself
+    known = isinstance(error, (UnknownName, InvalidArgument, RecordTooLarge))
     return str(error) if known else "a value that cannot be read"
 
 
-def parsed(data: bytes | str) -> Any:
+def parsed(data: bytes) -> Any:
     """The value of JSON text. Halves of surrogate pairs are read, as escapes and as bytes: one stays as it is."""
-    return json.loads(data)
+    return DECODER.decode(data.decode("utf-8", "surrogatepass"))
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise UnknownName("a key that stands twice in one object")
+    return made
+
+
+DECODER: Final = json.JSONDecoder(object_pairs_hook=_each_once)
+"""Of two values under one key it does not choose one."""
 
 
 def fields(value: Any) -> dict[str, Any]:
@@ -79,6 +92,13 @@ def listed(value: Any) -> list[Any]:
     if not is_list(value):
         raise TypeError
     return value  # type: ignore[no-any-return]  # it was just looked at
+
+
+def parts_of(said: object) -> list[dict[str, Any]]:
+    """What a message says, as a list of parts: a bare text is one, an empty one none."""
+    if isinstance(said, str):
+        return [{"type": "text", "text": said}] if said else []
+    return [fields(part) for part in listed(said)]
 
 
 def text(value: object) -> str:

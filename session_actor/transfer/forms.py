@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
+from .claude_kinds import BOOKKEEPING, SPOKEN
 from .errors import TranscriptUnreadable
 from .fields import UNREADABLE, is_fields, is_list, listed, parsed
-from .lines import document_of, lines_of
+from .lines import bare_line, document_of, lines_of
 from .ndjson import FORM as OWN
 
 if TYPE_CHECKING:
@@ -21,8 +22,11 @@ _LOOKED_AT: Final = 100
 
 _PI: Final = frozenset({"session", "message", "model_change", "thinking_level_change"})
 _PI_FIELDS: Final = frozenset({"message", "modelId", "cwd", "thinkingLevel"})
-_ANTHROPIC_BLOCKS: Final = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "document"})
-_CHAT_ROLES: Final = frozenset({"system", "developer", "tool", "function"})
+_ANTHROPIC_BLOCKS: Final = frozenset(
+    {"tool_use", "tool_result", "redacted_thinking", "document", "search_result", "container_upload"}
+    | {"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "mcp_tool_use", "mcp_tool_result"}
+)
+_CHAT_ROLES: Final = frozenset({"developer", "tool", "function"})
 _CHAT_FIELDS: Final = frozenset({"tool_calls", "function_call", "tool_call_id", "refusal", "reasoning_content"})
 
 
@@ -34,8 +38,8 @@ async def form_of(path: str | os.PathLike[str]) -> str:
     looked = 0
     async with aclosing(lines_of(path)) as lines:
         async for line in lines:
-            data = line.data
-            if data is None or not data.strip():
+            data = None if line.data is None else bare_line(line.data)
+            if not data:
                 continue
             try:
                 form = _form_of(parsed(data))
@@ -44,7 +48,7 @@ async def form_of(path: str | os.PathLike[str]) -> str:
             looked += 1
             if form is not None:
                 return form
-            if looked == 1 and data.lstrip(b"\xef\xbb\xbf \t\r")[:1] in {b"[", b"{"}:
+            if looked == 1 and data[:1] in {b"[", b"{"}:
                 form = await _form_of_document(path)
                 if form is not None:
                     return form
@@ -57,7 +61,7 @@ async def form_of(path: str | os.PathLike[str]) -> str:
 
 async def _form_of_document(path: str | os.PathLike[str]) -> str | None:
     try:
-        return _form_of(parsed(await document_of(path)))
+        return _form_of(parsed(bare_line(await document_of(path))))
     except UNREADABLE:
         return None
 
@@ -68,7 +72,7 @@ def _form_of(value: Any) -> str | None:
     kind = value.get("type")
     if is_list(value.get("messages")):
         return "anthropic" if "system" in value or _has_schemas(value) else _of_messages(value["messages"])
-    if value.get("form") == OWN:
+    if value.get("form") == OWN or ("at_us" in value and is_fields(value.get("frame"))):  # without its first line
         return "ndjson"
     if _is_claude_code(kind, value):
         return "claude-code"
@@ -78,9 +82,9 @@ def _form_of(value: Any) -> str | None:
 
 
 def _is_claude_code(kind: object, line: dict[str, Any]) -> bool:
-    if kind in {"user", "assistant", "system"}:
+    if kind in SPOKEN:
         return "parentUuid" in line or "uuid" in line
-    return kind in {"summary", "file-history-snapshot", "queue-operation"} and "role" not in line
+    return kind in BOOKKEEPING and "role" not in line
 
 
 def _has_schemas(body: dict[str, Any]) -> bool:
@@ -95,10 +99,27 @@ def _of_messages(messages: list[Any]) -> str | None:
         if "messages" in message:
             return _form_of(message)
         known = known or "role" in message
-        if message.get("role") in _CHAT_ROLES or not _CHAT_FIELDS.isdisjoint(message):
+        form = surely_of(message)
+        if form is not None:
+            return form
+        if message.get("role") == "system" or not _CHAT_FIELDS.isdisjoint(message):
             return "openai-chat"
-        content = message.get("content")
-        for part in filter(is_fields, content if is_list(content) else ()):
-            if part.get("type") in _ANTHROPIC_BLOCKS or "source" in part:
-                return "anthropic"
     return "openai-chat" if known else None
+
+
+def surely_of(message: dict[str, Any]) -> str | None:
+    """Whose message one is that only one of the two can have; None: both can."""
+    if message.get("role") in _CHAT_ROLES:
+        return "openai-chat"
+    content = message.get("content")
+    parts: list[Any] = listed(content) if is_list(content) else []
+    if any(map(_is_anthropic, filter(is_fields, parts))):
+        return "anthropic"
+    return "openai-chat" if any(message.get(name) for name in _CHAT_FIELDS) else None
+
+
+def _is_anthropic(part: dict[str, Any]) -> bool:
+    kind = part.get("type")
+    if kind == "thinking":
+        return isinstance(part.get("thinking"), str)  # others have parts of that name, with a list in them
+    return kind in _ANTHROPIC_BLOCKS or "source" in part

@@ -49,6 +49,16 @@ class Growing:
             marks[frame.id] = known.add(below, content_of(frame), frame.id)
         return cls(session, Planter(known, next_id))
 
+    @property
+    def added(self) -> int:
+        """Frames that are new."""
+        return self.planter.added
+
+    @property
+    def skipped(self) -> int:
+        """Frames that were there already."""
+        return self.planter.skipped
+
     async def plant(self, piece: Planted) -> None:
         """Add a piece."""
         planter = self.planter

@@ -60,6 +60,11 @@ def _hash(below: bytes, content: bytes) -> bytes:
     return digest.digest()
 
 
+def hash_of(content: bytes) -> bytes:
+    """What stands for a content wherever it is."""
+    return _hash(ROOT, content)
+
+
 def content_of(frame: Frame) -> bytes:
     """What a frame of a session says."""
     return content_of_event(

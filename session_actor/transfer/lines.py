@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .errors import TranscriptUnreadable
@@ -15,6 +16,11 @@ MAX_LINE_BYTES: Final = 64 << 20
 
 _CHUNK_BYTES: Final = 1 << 16
 """Between two of them others have their turn."""
+
+_BLANK: Final = b" \t\r\n"
+_MARK: Final = b"\xef\xbb\xbf"
+_WIDE: Final = re.compile(rb"\xff\xfe|\xfe\xff|\0\0\xfe\xff|[\[{]\0|\0[\[{]\0")
+"""How files begin whose characters take two or four bytes: their own mark, or a bracket beside zero bytes."""
 
 
 class Line(NamedTuple):
@@ -84,6 +90,12 @@ class _Cutter:
         return line
 
 
+def bare_line(data: bytes) -> bytes:
+    """A line without what says nothing: blanks, a byte order mark, and zero bytes that a crash left before it."""
+    said = data.lstrip(b"\0").removeprefix(_MARK).strip(_BLANK)
+    return said or data.strip(_BLANK).removeprefix(_MARK)
+
+
 def too_long(max_bytes: int = MAX_LINE_BYTES) -> str:
     """Why such a line was passed over."""
     return f"longer than {max_bytes >> 20} MB"
@@ -99,6 +111,16 @@ async def document_of(path: str | os.PathLike[str], max_bytes: int = MAX_LINE_BY
         why = f"one JSON value {too_long(max_bytes)}: write it as JSON Lines, one conversation or one message a line"
         raise TranscriptUnreadable(str(path), 0, why)
     return data
+
+
+async def must_be_utf8(path: str | os.PathLike[str]) -> None:
+    """Raise `TranscriptUnreadable` for a file of wider characters, as some shells write; OSError."""
+    import aiofiles
+
+    async with aiofiles.open(path, "rb") as file:
+        if _WIDE.match(await file.read(4)):
+            why = "it is written in UTF-16 or UTF-32: convert it (iconv -f utf-16 -t utf-8)"
+            raise TranscriptUnreadable(str(path), 0, why)
 
 
 async def size_of(path: str | os.PathLike[str]) -> int:

@@ -12,10 +12,11 @@ from session_actor.history import seal_of
 from session_actor.names import MAIN, NAME_LIMIT
 from session_actor.tokens.estimate import estimate_tokens
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from .identity import content_of, hash_of
 
+if TYPE_CHECKING:
     from session_actor.events import HistorySealed
+    from session_actor.frames import Frame
     from session_actor.state import State
 
     from .planting import Planter
@@ -113,20 +114,23 @@ def _may_move(state: State, planter: Planter, main: int | None, tip: int) -> boo
     at: int | None = main
     while at is not None and at not in planter.parents:
         frame = state.table.get(at)
-        if frame is None or not _is_outgrown(planter, frame.parent, frame.turns):
+        if frame is None or not _is_outgrown(planter, frame):
             return False
         at = frame.parent
     return at is not None and planter.is_below(at, tip)
 
 
-def _is_outgrown(planter: Planter, parent: int | None, turns: Iterable[object]) -> bool:
-    """Whether a frame is the beginning of one that the file now has whole: it was read while it was written."""
-    for turn in turns:
-        role, blocks = getattr(turn, "role", ""), getattr(turn, "blocks", ())
-        if role == "tool":
-            continue
-        longer = (said for below, said in planter.grown if below == parent)
-        if role != "assistant" or not any(said[: len(blocks)] == blocks for said in longer):
+def _is_outgrown(planter: Planter, frame: Frame) -> bool:
+    """Whether the file, which was read while it was written, now has a frame in another way.
+
+    That is the beginning of a reply that is there whole, or what came with a reply and stands behind its results now.
+    """
+    for turn in frame.turns:
+        if turn.role == "assistant":
+            longer = (said for below, said in planter.grown if below == frame.parent)
+            if not any(said[: len(turn.blocks)] == turn.blocks for said in longer):
+                return False
+        elif turn.role != "tool" and hash_of(content_of(frame)) not in planter.attached:
             return False
     return True
 

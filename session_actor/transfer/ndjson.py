@@ -3,9 +3,10 @@
 The first line says what it is, the last one is complete only when all others are there:
 
     {"form":"session-actor","version":1,"session":…,"created_at_us":…,"metadata":…,"source":…,"seq":…}
-    {"at_us":…,"frame":{…}}        a frame, as its record has it; every frame that is there, by id, parents first
-    {"sealed":{…},"frames":…,"ended":…}       branches, checkpoints, head, pins, compactions … ; how many frames
+    {"at_us":…,"frame":{…},"n":1}        a frame, as its record has it; every frame that is there, by id, parents first
+    {"sealed":{…},"frames":…,"hash":…,"ended":…}    branches, checkpoints, head, pins, compactions … ; how many frames
 
+Lines of frames are numbered, and the last line has a hash over them, so that one that is missing shows, and where.
 Values are written as in records: a text with lone surrogates is {"$esc":…}. A field that a reader does not know is
 passed over; a higher version is refused.
 """
@@ -13,6 +14,7 @@ passed over; a higher version is refused.
 from __future__ import annotations
 
 from contextlib import aclosing
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
@@ -57,12 +59,21 @@ class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How many records it had."""
 
 
+class FrameLine(CopiedFrame, frozen=True, gc=False, omit_defaults=True):
+    """The line of a frame."""
+
+    n: int = 0
+    """Which one of them it is, from 1; 0: its writer did not count."""
+
+
 class Tail(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The last line."""
 
     sealed: HistorySealed
     frames: int = 0
     """How many lines with frames there are."""
+    hash: str = ""
+    """`hash_of_lines` over them as hexadecimal digits; empty: its writer made none."""
     ended: str | None = None
     """Why the session ended; None: it lives."""
 
@@ -75,24 +86,28 @@ class _Keys(msgspec.Struct, frozen=True, gc=False):
     sealed: Free = NULL
 
 
-AnyLine: TypeAlias = "Head | CopiedFrame | Tail"
+AnyLine: TypeAlias = "Head | FrameLine | Tail"
 """What a line is."""
+
+
+def hash_of_lines() -> blake2b:
+    """A BLAKE2b-128 that is fed with the lines of frames, without their ends."""
+    return blake2b(digest_size=16)
 
 
 async def lines_of_export(history: History) -> AsyncGenerator[bytes]:
     """The lines of an export, each with its end. Raises what reading frames raises."""
     head = Head(FORM, VERSION, history.session, history.created_at_us, history.metadata, history.source, history.seq)
-    yield _line(head)
-    frames = 0
+    yield values.encode_record_data(head) + b"\n"
+    frames, lines = 0, hash_of_lines()
     async with aclosing(history.frames()) as every:
         async for frame in every:
-            yield _line(CopiedFrame(frame.at_us, bare(pushed_again(history.table, frame, place=False))))
             frames += 1
-    yield _line(Tail(history.sealed, frames, history.ended))
-
-
-def _line(value: msgspec.Struct) -> bytes:
-    return values.encode_record_data(value) + b"\n"
+            event = bare(pushed_again(history.table, frame, place=False))
+            line = values.encode_record_data(FrameLine(frame.at_us, event, frames))
+            lines.update(line)
+            yield line + b"\n"
+    yield values.encode_record_data(Tail(history.sealed, frames, lines.hexdigest(), history.ended)) + b"\n"
 
 
 def read_line(data: bytes) -> AnyLine:
@@ -100,7 +115,7 @@ def read_line(data: bytes) -> AnyLine:
     try:
         keys = values.decode_typed(data, _Keys)
         if keys.frame is not NULL:
-            return _checked_frame(values.decode_typed(data, CopiedFrame))
+            return _checked_frame(values.decode_typed(data, FrameLine))
         if keys.sealed is not NULL:
             return values.decode_typed(data, Tail)
         if keys.form == FORM:
@@ -116,11 +131,11 @@ def _checked_head(head: Head) -> Head:
     return msgspec.structs.replace(head, metadata=checked(content.free, head.metadata, "metadata"))
 
 
-def _checked_frame(copied: CopiedFrame) -> CopiedFrame:
-    event = bare(copied.frame)
+def _checked_frame(line: FrameLine) -> FrameLine:
+    event = bare(line.frame)
     if not 0 < event.id <= MAX_FRAME or not (event.parent is None or 0 < event.parent < event.id):
         raise UnknownName("a frame whose id or parent cannot be")
-    if not FIRST_US <= copied.at_us <= LAST_US:
+    if not FIRST_US <= line.at_us <= LAST_US:
         raise UnknownName("a time that no record can have")
     if event.turns is not None:
         event = msgspec.structs.replace(event, turns=checked(content.turns, event.turns, "turns"))
@@ -132,7 +147,7 @@ def _checked_frame(copied: CopiedFrame) -> CopiedFrame:
         instructions = msgspec.structs.replace(event.instructions, tools=tools, native_tools=native_tools)
         event = msgspec.structs.replace(event, instructions=instructions)
     check_weight(event)
-    return CopiedFrame(copied.at_us, event)
+    return msgspec.structs.replace(line, frame=event)
 
 
 def _is_bound(event: Pushed, block: object) -> bool:

@@ -6,57 +6,72 @@ import binascii
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
+import msgspec
+
 from session_actor import content
 from session_actor.blocks import Document, Image, Native, Text, ToolResult
 from session_actor.content import checked
 from session_actor.frames import Tool, Turn
-from session_actor.replies import turn_of
 
-from .fields import UnknownName, base64_of, fields, listed, text, word
+from .fields import UnknownName, base64_of, fields, is_list, listed, parts_of, text, word
+from .replied import turn_of_reply
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from session_actor.blocks import ResultBlock
 
 SYSTEM: Final = frozenset({"system", "developer"})
 """The roles of instructions."""
 
+_LEFT_OUT: Final = ("annotations", "audio", "name")
+"""Fields that a turn has no place for: where sources stand in the text, the sound of what was said, which user."""
 
-def chat_turns(message: dict[str, Any]) -> tuple[Turn, ...]:
-    """The turns of one message."""
+
+def chat_turns(message: dict[str, Any], left_out: Counter[str]) -> tuple[Turn, ...]:
+    """The turns of one message. What they have no place for is counted in `left_out`."""
     role = message["role"]
     if role == "user":
-        return (Turn("user", tuple(_shown(part) for part in _parts(message.get("content")))),)
-    if role == "assistant":
-        return (_assistant(message),)
-    if role in {"tool", "function"}:
-        blocks: list[ResultBlock] = [_shown(part) for part in _parts(message.get("content"))]
+        turns = (Turn("user", tuple(_shown(part) for part in _parts(message))),)
+    elif role == "assistant":
+        turns = (_assistant(message, left_out),)
+    elif role in {"tool", "function"}:
+        blocks: list[ResultBlock] = [_shown(part) for part in _parts(message)]
         call_id = text(message["tool_call_id"]) if role == "tool" else word(message.get("tool_call_id")) or ""
-        return (Turn("tool", (ToolResult(call_id, tuple(blocks)),)),)
-    if role in SYSTEM:
-        return (Turn("system", (Text(system_of(message)),)),)
-    raise UnknownName("an unknown role")
+        turns = (Turn("tool", (ToolResult(call_id, tuple(blocks)),)),)
+    elif role in SYSTEM:
+        turns = (Turn("system", (Text(system_of(message)),)),)
+    else:
+        raise UnknownName("an unknown role")
+    left_out.update(name for name in _LEFT_OUT if message.get(name) and (name, role) != ("name", "function"))
+    return turns
 
 
 def system_of(message: dict[str, Any]) -> str:
     """The text of instructions."""
-    return "\n\n".join(text(part["text"]) for part in _parts(message.get("content")))
+    return "\n\n".join(text(part["text"]) for part in _parts(message))
 
 
-def _assistant(message: dict[str, Any]) -> Turn:
+def _assistant(message: dict[str, Any], left_out: Counter[str]) -> Turn:
     """As a reply is read; a message alone does not say why it ended, and was whole."""
     asks = message.get("tool_calls") or message.get("function_call")
     finish = word(message.get("finish_reason")) or ("tool_calls" if asks else "stop")
     choice = {"index": 0, "message": message, "finish_reason": finish}
     reply = {"choices": [choice], "model": message.get("model"), "usage": message.get("usage")}
-    return turn_of(reply, "openai_chat")
+    turn = turn_of_reply(reply, "openai_chat", left_out)
+    said = message.get("content")
+    others = [_native(part) for part in map(fields, listed(said)) if not _is_told(part)] if is_list(said) else []
+    return msgspec.structs.replace(turn, blocks=(*turn.blocks, *others)) if others else turn
 
 
-def _parts(said: object) -> list[dict[str, Any]]:
-    if said is None or said == "":
-        return []
-    if isinstance(said, str):
-        return [{"type": "text", "text": said}]
-    return [fields(part) for part in listed(said)]
+def _is_told(part: dict[str, Any]) -> bool:
+    """Whether a part is text, so that the reply tells it."""
+    return part.get("type") in {None, "text", "refusal"} or bool(part.get("text") or part.get("refusal"))
+
+
+def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
+    said = message.get("content")
+    return [] if said is None else parts_of(said)
 
 
 def _shown(part: dict[str, Any]) -> Text | Image | Document | Native:
@@ -70,6 +85,10 @@ def _shown(part: dict[str, Any]) -> Text | Image | Document | Native:
         made = _file(fields(part["file"]))
         if made is not None:
             return made
+    return _native(part)
+
+
+def _native(part: dict[str, Any]) -> Native:
     return Native("openai_chat", None, checked(content.free, part, "part"))
 
 

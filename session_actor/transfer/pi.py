@@ -6,38 +6,40 @@ from typing import TYPE_CHECKING, Any, Final
 
 from session_actor.frames import Turn
 
-from .fields import UNREADABLE, UnknownName, fields, parsed, reason_of, text, time_of, word
-from .lines import too_long
+from .fields import UnknownName, fields, parsed, text, time_of, word
 from .pi_turns import pi_blocks, pi_turn, summary_turn
 from .pieces import BEFORE, Begun, Configured, Labelled, Passed, Said, Summed
+from .reading import said_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 
     from .lines import Line
-    from .pieces import AnyPiece, Unread
+    from .notes import Notes
+    from .pieces import AnyPiece
 
 
-async def read_pi(lines: AsyncIterator[Line], unread: Unread) -> AsyncGenerator[AnyPiece]:
+def read_pi(lines: AsyncIterator[Line], notes: Notes) -> AsyncGenerator[AnyPiece]:
     """The pieces of a transcript. A file without its header begins a conversation, too."""
-    begun = False
-    async for offset, _, data in lines:
-        if data is None:
-            unread.add(offset, too_long())
-            continue
-        if not data.strip():
-            continue
-        try:
-            line = fields(parsed(data))
-            if not begun:
-                begun = True
-                yield Begun(word(line.get("id")) if line.get("type") == "session" else None)
-            piece = _piece(line, offset)
-        except UNREADABLE as error:
-            unread.add(offset, reason_of(error))
-            continue
+    return said_in(lines, notes, _Reader(notes).read)
+
+
+class _Reader:
+    """Reads lines; it knows whether the conversation has begun."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self._begun = False
+
+    def read(self, data: bytes, offset: int) -> Iterator[AnyPiece]:
+        """The pieces of a line."""
+        line = fields(parsed(data))
+        if not self._begun:
+            self._begun = True
+            yield Begun(word(line.get("id")) if line.get("type") == "session" else None)
+        piece = _piece(line, offset)
         if isinstance(piece, Passed):
-            unread.passed += 1
+            self._notes.passed += 1
         yield piece
 
 

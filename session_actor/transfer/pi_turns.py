@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from session_actor.blocks import Image, Text, Thinking, ToolCall, ToolResult
 from session_actor.frames import Turn, Usage
 
-from .fields import UnknownName, base64_of, count, json_text, text
+from .fields import UnknownName, base64_of, count, json_text, parts_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ def _assistant_turn(message: dict[str, Any]) -> Turn:
 
 
 def _tool_turn(message: dict[str, Any]) -> Turn:
-    blocks = tuple(_shown(block) for block in _listed(message["content"]))
+    blocks = tuple(_shown(block) for block in parts_of(message["content"]))
     result = ToolResult(text(message["toolCallId"]), blocks, is_error=bool(message["isError"]))
     return Turn(role="tool", blocks=(result,))
 
@@ -80,14 +80,9 @@ _ROLES: dict[str, Callable[[dict[str, Any]], Turn | None]] = {
 }
 
 
-def _listed(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A message's content as blocks; a bare string is one text."""
-    return [{"type": "text", "text": content}] if isinstance(content, str) else content
-
-
-def pi_blocks(content: str | list[dict[str, Any]]) -> tuple[Block, ...]:
+def pi_blocks(content: object) -> tuple[Block, ...]:
     """The blocks of a message."""
-    return tuple(_block(block) for block in _listed(content))
+    return tuple(_block(block) for block in parts_of(content))
 
 
 def _block(block: dict[str, Any]) -> Block:

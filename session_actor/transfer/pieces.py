@@ -36,6 +36,8 @@ class Said(Piece, frozen=True, gc=False, kw_only=True):
     """Turns that one message brought."""
 
     turns: tuple[Turn, ...]
+    is_attached: bool = False
+    """Whether it came with another one, and goes behind what that waits for: in a file that grew it may have moved."""
 
 
 class Configured(Piece, frozen=True, gc=False, kw_only=True):
@@ -97,16 +99,3 @@ def check_weight(event: Pushed) -> None:
     """Raise `RecordTooLarge` for a frame that no record can hold."""
     if weight_of(event) > SURELY_FITS:
         check_size(event)
-
-
-class Unread:
-    """What could not be read, and what says nothing of a conversation."""
-
-    def __init__(self) -> None:
-        """Nothing yet."""
-        self.lines: list[tuple[int, str]] = []
-        self.passed = 0
-
-    def add(self, offset: int, why: str) -> None:
-        """Note a line, by the byte where it begins, and why; never its text."""
-        self.lines.append((offset, why))

@@ -13,7 +13,7 @@ from session_actor.times import now_us
 from session_actor.weight import weight_of
 
 from .calls_planted import CallsPlanted
-from .identity import ROOT, Marks, content_of_event
+from .identity import ROOT, Marks, content_of_event, hash_of
 from .pi_turns import summary_turn
 from .pieces import BEFORE, Configured, Labelled, Said, Summed
 
@@ -66,6 +66,8 @@ class Planter:
         """Frames on which nothing stands, with their lanes."""
         self.grown: list[tuple[int | None, tuple[Block, ...]]] = []
         """New assistant turns on old frames: parent, and what they say."""
+        self.attached: set[bytes] = set()
+        """The hashes of what new frames say that came with others."""
 
     @property
     def main_tip(self) -> int | None:
@@ -155,6 +157,8 @@ class Planter:
         frame_id = self.next_id if there is None else there
         if there is None:
             self._add(event, piece.at_us)
+            if isinstance(piece, Said) and piece.is_attached:
+                self.attached.add(hash_of(content))
         else:
             self.skipped += 1
             event = msgspec.structs.replace(event, turns=self._calls.bind(turns, parent, there))

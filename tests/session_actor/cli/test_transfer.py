@@ -60,6 +60,30 @@ def test_lines_that_cannot_be_read_are_told_and_answered_with_one(run, made, tmp
     assert "9 frames added" in ran.out
 
 
+def test_an_export_that_is_not_whole_is_told_and_answered_with_one(run, made, tmp_path):
+    file = tmp_path / "user-42.ndjson"
+    lines = run("export", made, "user-42").out.splitlines(keepends=True)
+    file.write_text("".join([*lines[:3], *lines[4:]]))
+    offset = len("".join(lines[:3]).encode())
+    ran = run("import", tmp_path / "other", file, "--create")
+    assert ran.code == 1
+    assert f"byte {offset}: 1 frame is missing before this line" in ran.err
+    ran = run("import", tmp_path / "again", file, "--create", "--json")
+    (line,) = ran.objects
+    assert (ran.code, line["unread_count"], line["not_whole_count"]) == (1, 0, 1)
+    assert line["not_whole"][0]["lack"] == "frames"
+
+
+def test_of_very_many_lines_that_cannot_be_read_the_first_are_named_and_all_are_counted(run, tmp_path):
+    file = tmp_path / "chat.jsonl"
+    user = '{"role": "user", "name": "mira", "content": "hi"}'
+    file.write_text("\n".join([user, *["{"] * 1_200]))
+    ran = run("import", tmp_path / "other", file, "--create")
+    assert (ran.code, ran.err.count("not JSON")) == (1, 1_000)
+    assert "200 more like these" in ran.err
+    assert "left out: name (1)" in ran.err
+
+
 def test_an_import_makes_no_store_unless_it_is_told_to(run, made, tmp_path):
     run("export", made, "user-42", "-o", tmp_path / "x")
     ran = run("import", tmp_path / "typo", tmp_path / "x")

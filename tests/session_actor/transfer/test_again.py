@@ -19,7 +19,7 @@ from session_actor.transfer.taking import TakeIn
 
 from .transferring import ALL, PI, SAMPLES, frames_of, imported, lines_in, memory, picture, said, state_of, written
 
-TREES = [PI, SAMPLES / "claude_code.jsonl", SAMPLES / "pi_tree.jsonl"]
+TREES = [PI, *(SAMPLES / f"{name}.jsonl" for name in ("claude_code", "claude_code_2_1", "pi_tree"))]
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from session_actor import InvalidArgument, MemoryStore, SessionNotFound, Session
 from session_actor.replay import read_store
 from session_actor.transfer.exporting import export_session
 from session_actor.transfer.importing import import_transcript
+from session_actor.transfer.notes import NotWhole
 
 from .transferring import ALL, everything, frames_of, imported, line_bytes, memory
 
@@ -71,6 +72,7 @@ async def test_lines_that_cannot_be_read_are_named_and_the_rest_is_there(tmp_pat
         "a frame whose id is too far above that of the frame before it",
     ]
     assert report.unread[0][0] == len(lines[0]) + len(lines[1])
+    assert report.not_whole == [NotWhole(sum(map(len, lines[:3])), "frames", 1)]
     assert (state.branches, state.checkpoints) == ({"main": 4}, {})
     assert [state.table.at(frame_id).parent for frame_id in (1, 3, 4)] == [None, None, 3]
 
@@ -84,7 +86,7 @@ async def test_an_export_that_breaks_off_ends_in_main(tmp_path: Path):
     async with memory() as service:
         report, state = await imported(service, path)
 
-    assert report.unread == [(path.stat().st_size, "the last line is missing, and with it the names of branches")]
+    assert (report.unread, report.not_whole) == ([], [NotWhole(path.stat().st_size, "tail")])
     assert state.branches == {"main": 4}
 
 

@@ -21,7 +21,11 @@ ALL = (
     PI,
     *(
         SAMPLES / name
-        for name in ("claude_code.jsonl", "pi_tree.jsonl", "openai_chat.json", "openai_chat.jsonl", "anthropic.json")
+        for name in (
+            *("claude_code.jsonl", "claude_code_2_1.jsonl", "pi_tree.jsonl"),
+            *("openai_chat.json", "openai_chat.jsonl", "openai_chat_newer.jsonl"),
+            *("anthropic.json", "anthropic_newer.json"),
+        )
     ),
 )
 
