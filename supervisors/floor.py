@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 _floors: dict[asyncio.AbstractEventLoop, Floor] = {}
 
 
+class _Asked:
+    """Stands for a loop that does not tell in which thread it runs."""
+
+    __slots__ = ("_floor",)
+
+    def __init__(self, floor: Floor) -> None:
+        self._floor = floor
+
+    @property
+    def _thread_id(self) -> int | None:
+        return self._floor.thread_id if self._floor.is_running() else None
+
+
 class Floor:
     """Loop, thread, clock, fairness budget, deadlines and tasks.
 
@@ -53,7 +66,7 @@ class Floor:
         self.thread_id = threading.get_ident()
         # asyncio's own loops have the thread in which they run in `_thread_id`, None when they do not: one look instead
         # of two calls, a tenth of an inline call. Other loops, and a future asyncio, may not tell so.
-        self.telling: Any = loop if getattr(loop, "_thread_id", None) == self.thread_id else None
+        self.telling: Any = loop if getattr(loop, "_thread_id", None) == self.thread_id else _Asked(self)
         self.clock = clock
         self.deadlines = Deadlines(clock)
         self.budget: FairnessBudget = FairnessBudget(loop) if shared is None else shared.budget

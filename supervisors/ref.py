@@ -95,42 +95,36 @@ class ServerRef:
             ValueError: the timeout is negative or NaN (looked at when the message is queued).
         """
         slot = self.slot
-        if slot.door == OPEN:
-            handler = slot.sync_handlers.get(type(message))
-            floor = slot.floor
-            telling = floor.telling
-            if handler is not None and (
-                get_ident() == telling._thread_id  # noqa: SLF001 - see `Floor.telling`
-                if telling is not None
-                else get_ident() == floor.thread_id and floor.is_running()
-            ):
-                started_s = perf_counter()
-                if started_s < floor.budget.check_at or floor.budget.admits(started_s):
-                    slot.door = INSIDE
-                    slot.used_s = started_s
-                    if slot.leaf:
-                        try:
-                            reply = handler(slot.server, message)
-                        except BaseException as error:  # noqa: BLE001 - sorted out there
-                            _inline_failed(slot, error, started_s)
-                        if not slot.handled & TIMED:
-                            slot.handler_time_s += (TIMED + 1) * (perf_counter() - started_s)
-                    else:
-                        floor.stack.append(slot)
-                        try:
-                            reply = copy_context().run(handler, slot.server, message)
-                        except BaseException as error:  # noqa: BLE001 - sorted out there
-                            floor.stack.pop()
-                            _inline_failed(slot, error, started_s)
-                        floor.stack.pop()
-                        slot.handler_time_s += perf_counter() - started_s
-                    slot.handled += 1
-                    if slot.door == INSIDE:
-                        slot.door = OPEN if slot.waker is not None else SHUT
-                    if slot.current is None and reply is not NO_REPLY:
-                        return reply
-                    return _inline_deferred(slot, reply, timeout_s, started_s)
-        return slot.enqueue_call(message, timeout_s)
+        if slot.door != OPEN:
+            return slot.enqueue_call(message, timeout_s)
+        handler, floor = slot.sync_handlers.get(type(message)), slot.floor
+        if handler is None or get_ident() != floor.telling._thread_id:  # noqa: SLF001 - see `Floor.telling`
+            return slot.enqueue_call(message, timeout_s)
+        started_s = perf_counter()
+        if started_s >= floor.budget.check_at and not floor.budget.admits(started_s):
+            return slot.enqueue_call(message, timeout_s)
+        slot.door = INSIDE
+        slot.used_s = started_s
+        try:
+            if slot.leaf:
+                reply = handler(slot.server, message)
+                if not slot.handled & TIMED:
+                    slot.handler_time_s += (TIMED + 1) * (perf_counter() - started_s)
+            else:
+                floor.stack.append(slot)
+                try:
+                    reply = copy_context().run(handler, slot.server, message)
+                finally:
+                    floor.stack.pop()
+                slot.handler_time_s += perf_counter() - started_s
+        except BaseException as error:  # noqa: BLE001 - sorted out there
+            _inline_failed(slot, error, started_s)
+        slot.handled += 1
+        if slot.door == INSIDE:
+            slot.door = OPEN if slot.waker is not None else SHUT
+        if slot.current is None and reply is not NO_REPLY:
+            return reply
+        return _inline_deferred(slot, reply, timeout_s, started_s)
 
     @overload
     async def call(self, message: Call[Reply], timeout_s: float | None = 5.0) -> Reply: ...
@@ -165,13 +159,7 @@ class ServerRef:
             WrongLoop: called from another thread or loop.
         """
         slot = self.slot
-        floor = slot.floor
-        telling = floor.telling
-        if slot.refuse is not None or (
-            get_ident() != telling._thread_id  # noqa: SLF001 - the same
-            if telling is not None
-            else get_ident() != floor.thread_id or not floor.is_running()
-        ):
+        if slot.refuse is not None or get_ident() != slot.floor.telling._thread_id:  # noqa: SLF001 - the same
             slot.admit()
         lane = slot.mailbox.user
         if lane is None or len(lane) >= slot.mailbox.limit:
