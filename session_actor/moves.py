@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .errors import (
     BranchAttached,
@@ -17,7 +17,7 @@ from .errors import (
 from .events import Checkpointed, Ended, Moved, NameDeleted, Popped, Renamed
 from .frames import Frame
 from .losses import unknown
-from .names import check_name
+from .names import NAME_LIMIT, check_name
 from .plain import is_a, plain_str, shown
 from .weight import SMALL
 
@@ -47,32 +47,36 @@ def pop(state: State, command: Pop, head: int | None) -> Decision:
         raise InvalidArgument("n", f"must be an int, got {type(n).__name__}")
     if n < 1:
         raise InvalidArgument("n", f"must be at least 1, got {shown(n)}")
-    if unit is _FRAME or (unit := _checked_unit(unit)) == _FRAME:
-        slots, first = state.table.frames, state.table.first
-        to = head
-        found: list[Frame] = []
-        while to is not None and n:
-            frame = slots[to - first] if to >= first else None
-            if frame is None:
-                return _cold_pop(state, command, head, len(found) + n)
-            found.append(frame)
-            to = frame.parent
-            n -= 1
-        if to is not None and (to < first or slots[to - first] is None):
-            state.table.get(to)
-        return Popped(head, to, len(found), command.on), SMALL, found
+    if unit is not _FRAME and (unit := _checked_unit(unit)) != _FRAME:
+        return _pop_groups(state, command, head, unit)
+    if head is None:
+        return Popped(None, None, 0, command.on), SMALL, []
+    table, to = state.table, head - n
+    first = table.first
+    top = table.frames[head - first] if head >= first else None
+    if top is None or to < top.run_from or to < table.cold_below:
+        return _pop_path(state, command, head, n)
+    if n == 1:
+        return Popped(head, to, 1, command.on), SMALL, [top]
+    found: list[Any] = table.frames[to + 1 - first : head + 1 - first]  # one after the other, and all in memory
+    found.reverse()
+    return Popped(head, to, n, command.on), SMALL, found
+
+
+def _pop_groups(state: State, command: Pop, head: int | None, unit: Unit) -> Decision:
+    """The pop of steps or exchanges."""
     to = head
-    for _ in range(n):
+    for _ in range(command.n):
         start = _start(state, to, unit)
         if start is None:
             break
         to = start.parent
     popped = _depth(state, head) - _depth(state, to)
-    return _cold_pop(state, command, head, popped) if popped else (Popped(head, to, 0, command.on), SMALL, [])
+    return _pop_path(state, command, head, popped) if popped else (Popped(head, to, 0, command.on), SMALL, [])
 
 
-def _cold_pop(state: State, command: Pop, head: int | None, n: int) -> Decision:
-    """The pop of `n` frames, some of which may be cold: they are read, and so is the one below, the new head."""
+def _pop_path(state: State, command: Pop, head: int | None, n: int) -> Decision:
+    """The pop of `n` frames, wherever they are; cold ones are read, and so is the one below, the new head."""
     popped = state.table.path(head, n)
     to = popped[-1].parent
     if to is not None:
@@ -106,19 +110,21 @@ def goto(state: State, command: Goto, _head: int | None) -> Decision:
     if command.on is not None:
         raise InvalidArgument("goto", "is for the session; a handle of one branch stays on it (fork makes another)")
     target = command.target
-    if type(target) is not int:
-        if type(target) is not str and is_a(target, str):
-            target = plain_str(target)
-        if type(target) is str and target in state.branches:
-            head = state.branches[target]
-            return Moved(head, target), SMALL, _at(state, head)
+    if type(target) is int:
+        return Moved(target), SMALL, frame_of(state, target)
+    if type(target) is not str and is_a(target, str):
+        target = plain_str(target)
+    if type(target) is str and target in state.branches:
+        head = state.branches[target]
+        return Moved(head, target), SMALL, _at(state, head)
     frame = frame_of(state, target)
     return Moved(None if frame is None else frame.id), SMALL, frame
 
 
 def checkpoint(state: State, command: Checkpoint, head: int | None) -> Decision:
     """A frame gets a name."""
-    frame = _at(state, head) if command.frame is None else frame_of(state, command.frame)
+    named = head if command.frame is None else command.frame
+    frame = None if named is None else frame_of(state, named)
     name = check_new_name(state, command.name, "name")
     if frame is None:
         raise EmptyStack("checkpoint")
@@ -159,9 +165,14 @@ def frame_of(state: State, target: object) -> Frame | None:
     Raises `FrameUnknown`, `NameUnknown`, `InvalidArgument`.
     """
     if type(target) is int:
-        slots, place = state.table.frames, target - state.table.first
-        frame = slots[place] if 0 <= place < len(slots) else None  # as `get` does, which costs a call
-        if frame is None and (frame := state.table.get(target)) is None:
+        table = state.table
+        try:
+            frame = table.frames[target - table.first]  # as `get` does, which costs a call
+        except IndexError:
+            frame = None
+        if frame is None or frame.id != target:
+            frame = table.get(target)
+        if frame is None:
             raise unknown(state, target)
         return frame
     if is_a(target, str):
@@ -199,12 +210,13 @@ def _same(ours: Frame, given: Frame) -> bool:
 
 def check_new_name(state: State, name: object, what: str) -> str:
     """`name` itself when it may become the name of a branch or checkpoint. Raises `NameTaken`, `InvalidArgument`."""
-    checked = check_name(name, what)
-    if checked in state.branches:
-        raise NameTaken(checked, "branch")
-    if checked in state.checkpoints:
-        raise NameTaken(checked, "checkpoint")
-    return checked
+    if type(name) is not str or not 0 < len(name) <= NAME_LIMIT:
+        name = check_name(name, what)
+    if name in state.branches:
+        raise NameTaken(name, "branch")
+    if name in state.checkpoints:
+        raise NameTaken(name, "checkpoint")
+    return name
 
 
 def _branch(state: State, name: object) -> str:

@@ -22,7 +22,7 @@ from session_actor.errors import (
     InvalidArgument,
 )
 
-from .live import Live
+from .live import Live, picture
 
 
 @pytest.fixture
@@ -179,13 +179,30 @@ def test_pop_reads_only_the_frames_that_it_pops(unit):
 
     class Watched(list):
         def __getitem__(self, index):
-            read.add(index)
+            read.update(range(*index.indices(len(self))) if isinstance(index, slice) else (index,))
             return super().__getitem__(index)
 
     live.state.table.frames = Watched(live.state.table.frames)
     live.record(decide(live.state, Pop(2, unit))[0])
 
     assert read - {6} == {8, 7}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 9])
+def test_pop_goes_over_forks_and_gaps_between_ids(n):
+    live = Live()
+    for text in "abcd":
+        live.do(Push(text))
+    live.do(Pop(1))
+    live.do(Push("e"))
+    live.do(Push("f"))
+    live.do(Fork(5, user_input="g"))
+    live.do(Push("h"))
+    path = [8, 7, 5, 3, 2, 1]
+
+    assert [frame.id for frame in live.do(Pop(n))] == path[:n]
+    assert live.ids() == path[n:][::-1]
+    assert picture(live.replayed()) == picture(live.state)
 
 
 # --- rule 7: a handle of its own on one branch ---
