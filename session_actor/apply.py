@@ -62,7 +62,8 @@ class _Misfit(Exception):
 def apply(state: State, event: AnyEvent, seq: int, at_us: int, found: Found = None) -> Any:
     """Change `state` by `event`, which is record `seq` made at `at_us` (microseconds since the epoch, UTC).
 
-    `found`: the frames that `event` leads to, when `decide` has just found them in this very state; None: look.
+    `found`: the frames that `event` leads to, when `decide` has just found them in this very state, and has seen that
+    its names are free; None: look.
     Returns the reply of the command that decided it. Raises `ReplayError` when the record does not fit the state; then
     nothing was changed.
     """
@@ -86,36 +87,33 @@ def _created(state: State, event: Created, at_us: int, _found: Found) -> None:
     state.importing = event.source is not None
 
 
-def _pushed(state: State, event: Pushed, at_us: int, _found: Found) -> Frame:
+def _pushed(state: State, event: Pushed, at_us: int, parent: Frame | None) -> Frame:
     frame_id, branch, new_branch = event.id, event.branch, event.new_branch
-    parent_id = frame_id - 1 if type(event) is Added else event.parent
-    if new_branch is not None:
-        _check_free(state, new_branch)
-    elif branch is not None:
-        _check_branch(state, branch)
     if frame_id < state.next_id:
         raise _Misfit(f"the id {frame_id} of its frame is not new")
-    table, parent = state.table, None
-    slots, first = table.frames, table.first
-    if parent_id is not None:
-        place = parent_id - first
-        parent = slots[place] if 0 <= place < len(slots) else table.slot(parent_id)
-        if parent is None:
-            parent = _cold_parent(table, event)
+    table = state.table
+    frames, place = table.frames, frame_id - table.first
+    if parent is None:
+        if new_branch is not None or branch is not None:
+            _check_branches(state, branch, new_branch)
+        if type(event) is Added and place == len(frames):
+            parent = frames[-1] or _cold_parent(table, event)
+        elif event.parent is not None:
+            parent = table.slot(event.parent) or _cold_parent(table, event)
     frame = frame_on(parent, event, at_us)
-    if event.turns is not None or frame_id - first != len(slots):
+    if event.turns is not None or place != len(frames):
         _add(state, table, frame, event)
     else:
-        slots.append(frame)
+        frames.append(frame)
         state.next_id = frame_id + 1
     if new_branch is not None:
         _make_branch(state, new_branch, frame_id, event.attach)
-    elif branch is not None:
-        _move(state, branch, frame_id)
-    else:
+    elif branch is None:
         state.head = frame_id
         if state.attached is not None:
             state.branches[state.attached] = frame_id
+    else:
+        _move(state, branch, frame_id)
     return frame
 
 
@@ -128,7 +126,7 @@ def _cold_parent(table: Table, event: Pushed) -> Frame:
     instructions = None if configured is None else table.instructions_of(configured)
     if instructions is None and configured is not None:
         raise _Misfit(f"the instructions of frame {configured} are not there")
-    return standing_in(place, instructions)
+    return standing_in(event.parent, place, instructions)
 
 
 def _add(state: State, table: Table, frame: Frame, event: Pushed) -> None:
@@ -162,21 +160,27 @@ def _note_calls(state: State, turn: Turn) -> None:
 
 
 def _popped(state: State, event: Popped, _at_us: int, found: list[Frame] | None) -> list[Frame]:
+    if found is None:
+        found = _from_head(state, event)
+    branch, to = event.branch, event.to
+    if branch is None:
+        state.head = to
+        if state.attached is not None:
+            state.branches[state.attached] = to
+    else:
+        _move(state, branch, to)
+    return found
+
+
+def _from_head(state: State, event: Popped) -> list[Frame]:
+    """The frames that are popped, newest first, down to the first cold one."""
     head = state.head
     if event.branch is not None:
         _check_branch(state, event.branch)
         head = state.branches[event.branch]
     if head != event.head:
         raise _Misfit(f"the head is {head}, not {event.head}")
-    if found is None:
-        found = _from_head(state.table, head, event)
-    _move(state, event.branch, event.to)
-    return found
-
-
-def _from_head(table: Table, head: int | None, event: Popped) -> list[Frame]:
-    """The frames that are popped, newest first, down to the first cold one."""
-    at = head
+    table, at = state.table, head
     found: list[Frame] = []
     for _ in range(event.n):
         frame = None if at is None else table.slot(at)
@@ -203,16 +207,16 @@ def _moved(state: State, event: Moved, _at_us: int, found: Frame | None) -> Fram
 
 
 def _branched(state: State, event: Branched, _at_us: int, found: Frame | None) -> Frame | None:
-    _check_free(state, event.name)
     if found is None:
+        _check_free(state, event.name)
         found = _existing(state, event.at)
     _make_branch(state, event.name, event.at, event.attach)
     return found
 
 
 def _checkpointed(state: State, event: Checkpointed, _at_us: int, found: Frame | None) -> Frame | None:
-    _check_free(state, event.name)
     if found is None:
+        _check_free(state, event.name)
         found = _existing(state, event.frame)
     if not state.checkpoints:
         state.checkpoints = {event.name: event.frame}
@@ -334,15 +338,11 @@ def _pinned(state: State, event: Pinned, _at_us: int, found: Frame | None) -> Fr
     return found
 
 
-def _move(state: State, branch: str | None, head: int | None) -> None:
-    """Move the head of a branch; None: the session's own, and the attached branch with it."""
-    if branch is None:
-        branch = state.attached
+def _move(state: State, branch: str, head: int | None) -> None:
+    """Move the head of a branch, and the session's own with it when it is on that branch."""
+    if branch == state.attached:
         state.head = head
-    elif branch == state.attached:
-        state.head = head
-    if branch is not None:
-        state.branches[branch] = head
+    state.branches[branch] = head
 
 
 def _make_branch(state: State, name: str, head: int, attach: bool) -> None:  # noqa: FBT001 - a keyword costs here
@@ -355,6 +355,13 @@ def _make_branch(state: State, name: str, head: int, attach: bool) -> None:  # n
 def _check_free(state: State, name: str) -> None:
     if name in state.branches or name in state.checkpoints:
         raise _Misfit(f"the name {name!r} is taken")
+
+
+def _check_branches(state: State, branch: str | None, new_branch: str | None) -> None:
+    if new_branch is not None:
+        _check_free(state, new_branch)
+    elif branch is not None:
+        _check_branch(state, branch)
 
 
 def _check_branch(state: State, name: str) -> None:

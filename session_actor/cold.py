@@ -200,5 +200,5 @@ def _build(table: Table, found: dict[int, _Added], ids: Iterable[int]) -> None:
             place, known = event.place, table.instructions or {}
             if place is None or (place.configured is not None and place.configured not in known):
                 continue
-            parent = standing_in(place, None if place.configured is None else known[place.configured])
+            parent = standing_in(event.parent, place, None if place.configured is None else known[place.configured])
         table.keep(frame_on(parent, event, at_us))

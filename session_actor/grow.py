@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .calls import open_after, still_held
-from .events import Added, Place
+from .events import Place
 from .frames import Frame
 from .spending import NOTHING_SPENT, plus
 
@@ -32,7 +32,7 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
     """The frame of `event` on top of `parent` (None: it is the first of its stack), pushed at `at_us`."""
     below = _NOTHING if parent is None else parent
     frame_id, turns, instructions = event.id, event.turns, event.instructions
-    parent_id = frame_id - 1 if type(event) is Added else event.parent  # a property, which costs a call
+    parent_id = below.id or None
     user_input, assistant_output = event.user_input, event.assistant_output
     exchange, step, open_calls = below.exchange, below.step, below.open_calls
     artifacts, spent = _NONE, below.spent
@@ -100,10 +100,10 @@ def place_on(parent: Frame) -> Place:
     )
 
 
-def standing_in(place: Place, in_force: Instructions | None) -> Frame:
+def standing_in(frame_id: int, place: Place, in_force: Instructions | None) -> Frame:
     """A parent of which no more is known than what is inherited from it; `in_force`: of frame `place.configured`."""
     return Frame(
-        0,
+        frame_id,
         None,
         place.depth,
         0,

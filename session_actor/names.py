@@ -33,7 +33,8 @@ def check_name(name: object, what: str) -> str:
 
 def branch_name(frame_id: int, branches: Container[str], checkpoints: Container[str]) -> str:
     """The name of a branch that nobody named: `b7` at frame 7, `b7-2`, `b7-3` … when that is taken."""
-    return free_name(f"b{frame_id}", branches, checkpoints)
+    name = f"b{frame_id}"
+    return free_name(name, branches, checkpoints) if name in branches or name in checkpoints else name
 
 
 def free_name(wanted: str, branches: Container[str], checkpoints: Container[str]) -> str:

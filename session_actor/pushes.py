@@ -38,59 +38,77 @@ if TYPE_CHECKING:
     )
     from .decide import Decision
     from .events import Place
+    from .frames import Frame
     from .state import State
 
 
-def push(  # noqa: PLR0917 - by place, because this is the hot path
+def push(  # noqa: C901, PLR0912, PLR0917 - the hot path: calls and keywords cost
     state: State,
     command: Push | Fork,
     parent: int | None,
     new_branch: str | None = None,
     attach: bool = True,  # noqa: FBT001, FBT002 - the same
-    forked_from: int | None = None,
+    forked: Frame | None = None,
 ) -> Decision:
-    """A frame on top of the head, or of any frame on a new branch. What is plainly right is not checked by a call."""
+    """A frame on top of the head, or on a new branch at `forked`. What is plainly right is not checked by a call."""
     user_input, assistant_output, turns = command.user_input, command.assistant_output, command.turns
     assumptions, decisions, pinned = command.assumptions, command.decisions, command.pinned
     if type(user_input) is not str:
         user_input = checked(content.text, user_input, "user_input")
     if type(assistant_output) is not str:
         assistant_output = checked(content.text, assistant_output, "assistant_output")
-    branch = None
-    if new_branch is None:
-        branch = command.on
-        if state.attached is None:
-            new_branch = _branch_when_detached(state, branch)
+    if type(assumptions) is not tuple:
+        assumptions = given_texts(assumptions, "assumptions")
+    if type(decisions) is not tuple:
+        decisions = given_texts(decisions, "decisions")
+    weight = SMALL + len(user_input) + len(assistant_output)
+    for text in assumptions + decisions:
+        if type(text) is not str:
+            return push(state, _with_texts(command), parent, new_branch, attach, forked)
+        weight += len(text)
+    if turns is not None:
+        turns = bind_results(state, parent, checked(content.turns, turns, "turns"))
+    if pinned is not False:
+        pinned = checked(content.flag, pinned, "pinned")
     frame_id = state.next_id
     on_top = parent == frame_id - 1
-    event = (Added if on_top else Pushed)(
-        frame_id,
-        None if on_top else parent,
-        user_input,
-        assistant_output,
-        _NONE if assumptions is _NONE else given_texts(assumptions, "assumptions"),
-        _NONE if decisions is _NONE else given_texts(decisions, "decisions"),
-        None if turns is None else bind_results(state, parent, checked(content.turns, turns, "turns")),
-        pinned if pinned is False else checked(content.flag, pinned, "pinned"),
-        branch,
-        new_branch,
-        attach,
-        forked_from,
-        None,
-        (),
-        None if on_top and frame_id & BLOCK else _place(state, parent),
-    )
-    if turns is None:  # as `weight_of`, without its call
-        weight = SMALL + len(event.user_input) + len(event.assistant_output)
-        for text in event.assumptions:
-            weight += len(text)
-        for text in event.decisions:
-            weight += len(text)
+    branch = None if forked is not None else command.on
+    if forked is None and branch is None and state.attached is None:
+        new_branch = branch_name(frame_id, state.branches, state.checkpoints)
+    if on_top and new_branch is None and frame_id & BLOCK:
+        event: Pushed = Added(
+            frame_id, None, user_input, assistant_output, assumptions, decisions, turns, pinned, branch
+        )
     else:
+        event = (Added if on_top else Pushed)(
+            frame_id,
+            None if on_top else parent,
+            user_input,
+            assistant_output,
+            assumptions,
+            decisions,
+            turns,
+            pinned,
+            branch,
+            new_branch,
+            attach,
+            None if forked is None else parent,
+            None,
+            (),
+            None if on_top and frame_id & BLOCK else _place(state, parent) if forked is None else place_on(forked),
+        )
+    if turns is not None:
         weight = weight_of(event)
     if weight > SURELY_FITS:
         check_size(event)
-    return event, weight, None
+    return event, weight, forked
+
+
+def _with_texts(command: Push | Fork) -> Push | Fork:
+    """The command with exact strs in its tuples."""
+    assumptions = given_texts(command.assumptions, "assumptions")
+    decisions = given_texts(command.decisions, "decisions")
+    return msgspec.structs.replace(command, assumptions=assumptions, decisions=decisions)
 
 
 def _place(state: State, parent: int | None) -> Place | None:
@@ -228,17 +246,18 @@ def configure(state: State, command: Configure, head: int | None) -> Decision:
 
 def fork(state: State, command: Fork, head: int | None) -> Decision:
     """A branch at a frame, with a new frame on it when there is anything to push."""
-    frame = None if command.frame is None else frame_of(state, command.frame)
-    source = head if command.frame is None else None if frame is None else frame.id
+    source = head if command.frame is None else command.frame
+    frame = None if source is None else frame_of(state, source)
     name = None if command.branch is None else check_new_name(state, command.branch, "branch")
-    if source is None:
+    if frame is None:
         raise EmptyStack("fork")
     attach = command.attach if command.attach is True else checked(content.flag, command.attach, "attach")
     attach = attach and command.on is None
     if not _pushes(command):
-        return Branched(name or branch_name(source, state.branches, state.checkpoints), source, attach), SMALL, frame
+        name = name or branch_name(frame.id, state.branches, state.checkpoints)
+        return Branched(name, frame.id, attach), SMALL, frame
     name = name or branch_name(state.next_id, state.branches, state.checkpoints)
-    return push(state, command, source, name, attach, source)
+    return push(state, command, frame.id, name, attach, frame)
 
 
 def _pushes(command: Fork) -> bool:
