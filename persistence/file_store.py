@@ -259,7 +259,10 @@ class FileStore(BuryingStore):
         return with_losses(loaded, self._salvaged.pop(log.session, None))
 
     async def newest(self, session: str) -> Record | None:
-        """See `Store.newest`."""
+        """The newest record of a session, which is not loaded for it, nor taken from its owner.
+
+        None: there is no such session, or only loading it can tell. Raises `StoreClosed`, `UnusableId`.
+        """
         engine, log = self._opened(), self._logs.get(check_session_id(session))
         return None if log is not None and not log.exists else await newest_record(self._disk, engine, session, log)
 

@@ -98,7 +98,7 @@ class MemoryStore:
         return LoadedSession(records, report, snapshot)
 
     async def newest(self, session: str) -> Record | None:
-        """As `Store.newest`."""
+        """As `FileStore.newest`."""
         self._require_open()
         kept = self._sessions.get(check_session_id(session))
         if kept is None or not kept.appended_seq:

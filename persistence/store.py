@@ -284,13 +284,6 @@ class Store(Protocol):
         """
         ...
 
-    async def newest(self, session: str) -> Record | None:
-        """The newest record of a session, which is not loaded for it, nor taken from its owner.
-
-        None: there is no such session, or only loading it can tell. Raises `StoreClosed`, `UnusableId`.
-        """
-        ...
-
     def save(self, lease: Lease, seq: int, data: bytes) -> None:
         """Queue a snapshot: what the session was after record `seq`. The newest queued one of a session counts.
 

@@ -25,9 +25,9 @@ from .service_errors import SessionDeleted, SessionNotFound, SessionQuarantined
 from .times import now_us
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from session_actor.persistence import Level, SessionInfo
+    from session_actor.persistence import Level, Record, SessionInfo
 
     from .cell import Cell
     from .hooks.beside import Calling
@@ -230,9 +230,12 @@ async def _end_if_idle(people: Population, session_id: str, older_than_s: float,
 
 async def _is_over(people: Population, session_id: str) -> bool:
     """Whether a session that is not loaded has ended, by its newest record; False also where only loading can tell."""
+    look: Callable[[str], Awaitable[Record | None]] | None = getattr(people.store, "newest", None)
+    if look is None:  # not every store can
+        return False
     try:
-        newest = await people.store.newest(session_id)
-    except PersistenceError:  # loading says why
+        newest = await look(session_id)
+    except (PersistenceError, SessionActorError):  # loading says why
         return False
     return newest is not None and newest.kind == Ended.kind
 

@@ -157,23 +157,6 @@ class SessionsConformance:
                 await store.acquire("user-42", create=False)
             store.release(again)
 
-    # --- looking ------------------------------------------------------------------------------------------------------
-
-    async def test_the_newest_record_is_told_without_taking_the_session_from_its_owner(self, store):
-        assert await store.newest("user-42") is None
-        lease = await store.acquire("user-42", create=True)
-        assert await store.newest("user-42") is None
-        for text in ("a", "b", "c"):
-            say(store, lease, text)
-            record = await store.newest("user-42")
-            assert record is not None
-            assert (record.seq, record) == (lease.appended_seq, (await store.load(lease)).records[-1])
-        assert lease.live
-        store.release(lease)
-        assert await store.newest("user-42") == record
-        await store.delete(await store.acquire("user-42", create=False))
-        assert await store.newest("user-42") is None
-
     # --- listing ------------------------------------------------------------------------------------------------------
 
     async def test_a_listing_has_the_ids_with_the_prefix_in_order(self, store):

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
-from session_actor.persistence import FileStore
+import pytest
+
+from session_actor.persistence import FileStore, MemoryStore
 
 from .conformance_tools import opened, say
 from .stores import SMALL, cut_all, fill, flip, journals
+
+
+@pytest.mark.parametrize("kind", [FileStore, MemoryStore])
+async def test_it_is_told_without_taking_the_session_from_its_owner(tmp_path, kind):
+    async with opened(FileStore(tmp_path) if kind is FileStore else MemoryStore()) as store:
+        assert await store.newest("user-42") is None
+        lease = await store.acquire("user-42", create=True)
+        assert await store.newest("user-42") is None
+        for text in ("a", "b", "c"):
+            say(store, lease, text)
+            record = await store.newest("user-42")
+            assert (record.seq, record) == (lease.appended_seq, (await store.load(lease)).records[-1])
+        assert lease.live
+        store.release(lease)
+        assert await store.newest("user-42") == record
+        await store.delete(await store.acquire("user-42", create=False))
+        assert await store.newest("user-42") is None
 
 
 async def test_it_is_told_from_the_journal_the_log_and_memory(tmp_path):

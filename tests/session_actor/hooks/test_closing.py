@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from session_actor import InvalidArgument
+from session_actor import InvalidArgument, MemoryStore
 from session_actor.telemetry import attach
 
 from .conftest import idle, opened, turns, until
@@ -133,6 +133,18 @@ async def test_a_session_that_has_ended_is_not_loaded_to_be_looked_at(store):
     finally:
         detach()
     assert loaded == ["open"]
+
+
+async def test_a_store_that_cannot_tell_has_its_sessions_loaded_to_be_looked_at():
+    class Older(MemoryStore):
+        newest = None
+
+    async with opened(Older()) as service:
+        for session_id in ("over", "open"):
+            await (await service.session(session_id, create=True)).push("hello", "hi")
+        await service.end("over")
+        assert await service.end_idle(0) == ["open"]
+        assert await service.end_idle(0) == []
 
 
 async def test_a_loaded_session_that_was_used_lately_is_not_idle(store):
