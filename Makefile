@@ -42,7 +42,7 @@ test-bench: setup ## every bench in its small size: it prints the agreed lines, 
 	@$(BIN)/python -m pytest tests/test_bench.py -n $(WORKERS) $(ARGS)
 
 faults: setup ## every case of damage, loss of power and failing disks; ARGS="--faults-seed=N -k name"
-	@$(BIN)/python -m pytest tests/faults tests/session_actor/hooks/test_kills.py --faults=full -n $(WORKERS) --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest tests/faults tests/session_actor/hooks/test_kills.py --faults=full -n $(WORKERS) --maxschedchunk 1 $(ARGS)
 
 test-all: ## the test suite on every Python 3.11 to 3.14 of this machine
 	@scripts/test-all $(ARGS)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from itertools import zip_longest
 from random import Random
 from typing import TypeVar
 
 import pytest
 
 Case = TypeVar("Case")
-HERE = Path(__file__).parent
 
 
 class Faults:
@@ -36,12 +35,17 @@ class Faults:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All cases of a test may take longer than one test should. The longest come first, not to be waited for."""
+    """All cases of a test may take longer than one test should.
+
+    Those that have a limit of their own take longest. They come first, not to be waited for at the end, and in turns
+    with others: a process of pytest-xdist has the test after the one that it runs in hand, and no other can take it.
+    """
     if config.option.faults == "full":
-        items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
-        for item in items:
-            if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
-                item.add_marker(pytest.mark.timeout(600))
+        long = [item for item in items if item.get_closest_marker("timeout")]
+        short = [item for item in items if not item.get_closest_marker("timeout")]
+        items[:] = [item for pair in zip_longest(long, short) for item in pair if item is not None]
+        for item in short:
+            item.add_marker(pytest.mark.timeout(600))
 
 
 @pytest.fixture
