@@ -74,11 +74,16 @@ class DiskThread:
             raise
         return await future
 
-    def end(self) -> None:
-        """Let the thread end after the jobs that are queued, and wait for it. Further jobs are an error."""
+    def stop(self) -> None:
+        """Let the thread end after the jobs that are queued. Further jobs are an error."""
         self._ended = True
         if self._thread is not None:
             self._jobs.put(None)
+
+    def end(self) -> None:
+        """`stop`, and wait for it."""
+        self.stop()
+        if self._thread is not None:
             self._thread.join()
 
     def _work(self) -> None:

@@ -343,6 +343,8 @@ class Engine:
         self.abandon()
         self.fail_waiters(StoreClosed("the store was closed before that"))
         threads = self._write_thread, self._sync_thread, self._cut_thread, self._snapshot_thread, self.read_thread
+        for thread in threads:  # all at once: each takes its time to wake up
+            thread.stop()
         for thread in threads:
             thread.end()
         with contextlib.suppress(OSError):

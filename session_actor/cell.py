@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import anyio
-
 from . import telemetry
 from .errors import CallTimeout
 from .service_errors import SessionDeleted, SessionFenced
@@ -246,7 +244,7 @@ class Cell:
         Raises SessionDeleted, what loading raises, and CallTimeout after `timeout_s` seconds (None: no limit).
         """
         try:
-            with anyio.fail_after(timeout_s):
+            async with asyncio.timeout(timeout_s):
                 while (state := self.state) is None:
                     if self.deleted:
                         raise SessionDeleted(self.id)
