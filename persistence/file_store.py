@@ -25,7 +25,7 @@ from .frame_index import Runs
 from .listing import list_sessions
 from .lost import with_losses
 from .names import check_session_id, new_birth
-from .newest import newest_record
+from .newest import newest_records
 from .recovery import Recovered
 from .session_log import SessionLog
 from .snapshot import Slots, check_snapshot
@@ -258,13 +258,14 @@ class FileStore(BuryingStore):
             self._held(lease)
         return with_losses(loaded, self._salvaged.pop(log.session, None))
 
-    async def newest(self, session: str) -> Record | None:
-        """The newest record of a session, which is not loaded for it, nor taken from its owner.
+    async def newest(self, session: str, count: int = 1) -> list[Record]:
+        """The newest records of a session, at most `count`; it is not loaded for it, nor taken from its owner.
 
-        None: there is no such session, or only loading it can tell. Raises `StoreClosed`, `UnusableId`.
+        None at all: there is no such session, or only loading it can tell. Raises `StoreClosed`, `UnusableId`.
         """
         engine, log = self._opened(), self._logs.get(check_session_id(session))
-        return None if log is not None and not log.exists else await newest_record(self._disk, engine, session, log)
+        gone = log is not None and not log.exists
+        return [] if gone else await newest_records(self._disk, engine, session, log, count)
 
     async def load_as_it_is(self, lease: Lease, *, snapshots: bool = True) -> LoadedSession:
         """As `load`, for who reads beside the session's owner: what is damaged is not salvaged, but StoreCorrupt."""

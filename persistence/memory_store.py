@@ -97,14 +97,14 @@ class MemoryStore:
         )
         return LoadedSession(records, report, snapshot)
 
-    async def newest(self, session: str) -> Record | None:
+    async def newest(self, session: str, count: int = 1) -> list[Record]:
         """As `FileStore.newest`."""
         self._require_open()
         kept = self._sessions.get(check_session_id(session))
         if kept is None or not kept.appended_seq:
-            return None
+            return []
         kept.make()
-        return kept.tail(None, kept.appended_seq, whole=False)[-1]
+        return kept.tail(None, kept.appended_seq, whole=False)[-count:]
 
     def save(self, lease: Lease, seq: int, data: bytes) -> None:
         """As `Store.save`: it is kept at once."""

@@ -1,10 +1,10 @@
-"""The newest record of one session, read alone: for who asks whether a session is worth loading."""
+"""The newest records of one session, read alone: for who asks whether a session is worth loading."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .errors import PersistenceError
+from .errors import JournalCorrupt, PersistenceError
 from .journal import Part, read_behind
 from .names import journal_path
 from .places import Places
@@ -18,22 +18,23 @@ if TYPE_CHECKING:
     from .storage import Disk
 
 
-async def newest_record(disk: Disk, engine: Engine, session: str, log: SessionLog | None) -> Record | None:
-    """The newest record of a session of an open store, whoever has the lease; nothing is loaded for it.
+async def newest_records(disk: Disk, engine: Engine, session: str, log: SessionLog | None, count: int) -> list[Record]:
+    """The newest records of a session of an open store, whoever has the lease; nothing is loaded for it.
 
-    `log`: what the store knows of it; None: nothing newer than its journal. None: there is no such session, or it
-    cannot be told so, because a file is damaged, refused, or moved by a cut just now: loading it tells.
+    `log`: what the store knows of it; None: nothing newer than its journal. At most `count`, fewer where the others lie
+    elsewhere. None at all: there is no such session, or it cannot be told so, because a file is damaged, refused, or
+    moved by a cut just now: loading it tells.
     """
     known = None if log is None else (log.birth, engine.finder.places(log))
 
-    def read() -> Record | None:
+    def read() -> list[Record]:
         birth, places = known or _in_journal(engine, session)
-        return _newest(disk, engine.layout.journals, (session, birth), places)
+        return [decode_record(line) for line in _newest(disk, engine.layout.journals, (session, birth), places, count)]
 
     try:
         return await engine.read_thread.run(read)
     except (OSError, PersistenceError):
-        return None
+        return []
 
 
 def _in_journal(engine: Engine, session: str) -> tuple[str, Places]:
@@ -45,15 +46,21 @@ def _in_journal(engine: Engine, session: str) -> tuple[str, Places]:
     return row.birth, Places(extent, [], [], row.seq, row.sum)
 
 
-def _newest(disk: Disk, journals: str, owner: tuple[str, str], places: Places) -> Record | None:
+def _newest(disk: Disk, journals: str, owner: tuple[str, str], places: Places, count: int) -> list[bytes]:
+    """Their lines."""
     if places.memory:
-        return decode_record(places.memory[-1])
+        return places.memory[-count:]
     if places.log:
-        lines = places.log[-1].behind(places.written_seq - 1).lines(disk, owner[0])
-        return decode_record(lines[-1])
+        return places.log[-1].behind(places.written_seq - count).lines(disk, owner[0])
     extent = places.extent
     if extent is None:
-        return None
+        return []
     path = f"{journals}/{journal_path(owner[0], extent.number)}"
-    pieces = read_behind(disk, path, Part.of(extent), owner, extent.seq - 1)
-    return decode_record(pieces[-1][pieces[-1].rfind(b"\n", 0, -1) + 1 :])
+    part, after = Part.of(extent), max(0, extent.seq - count)
+    try:
+        pieces = read_behind(disk, path, part, owner, after)
+    except JournalCorrupt:  # the file may begin later
+        if after == extent.seq - 1:
+            raise
+        pieces = read_behind(disk, path, part, owner, extent.seq - 1)
+    return b"".join(pieces).splitlines(keepends=True)

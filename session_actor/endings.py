@@ -14,7 +14,7 @@ from .cell import Dormant
 from .commands import End
 from .deletion import Delete
 from .errors import CallTimeout, ForkUnfinished, SessionActorError, SessionEnded
-from .events import Ended
+from .events import Ended, Pruned
 from .handle import Session
 from .hooks.inside import refuse_inside
 from .hooks.server import DELETED, EndToDelete
@@ -229,15 +229,18 @@ async def _end_if_idle(people: Population, session_id: str, older_than_s: float,
 
 
 async def _is_over(people: Population, session_id: str) -> bool:
-    """Whether a session that is not loaded has ended, by its newest record; False also where only loading can tell."""
-    look: Callable[[str], Awaitable[Record | None]] | None = getattr(people.store, "newest", None)
+    """Whether a session that is not loaded has ended, by its newest record; False also where only loading can tell.
+
+    One that has ended may be pruned when it is unloaded, and nothing else.
+    """
+    look: Callable[[str, int], Awaitable[list[Record]]] | None = getattr(people.store, "newest", None)
     if look is None:  # not every store can
         return False
     try:
-        newest = await look(session_id)
+        kinds = [record.kind for record in await look(session_id, 2)]
     except (PersistenceError, SessionActorError):  # loading says why
         return False
-    return newest is not None and newest.kind == Ended.kind
+    return kinds[-1:] == [Ended.kind] or kinds == [Ended.kind, Pruned.kind]
 
 
 async def _last_frame_us(state: State) -> int:

@@ -123,16 +123,33 @@ async def test_a_session_that_has_ended_is_not_loaded_to_be_looked_at(store):
         for session_id in ("over", "open"):
             await (await service.session(session_id, create=True)).push("hello", "hi")
         await service.end("over")
+    assert await loaded_to_end_idle(store, ["open"]) == ["open"]
+
+
+async def test_a_session_that_was_pruned_after_its_end_is_not_loaded_to_be_looked_at(tmp_path):
+    async with opened(tmp_path / "store", retention="prune", max_live=1) as service:
+        session = await service.session("over", create=True)
+        await session.push("hello", "hi")
+        await session.pop()
+        await service.end("over")
+        await service.session("open", create=True)
+        await until(lambda: service.health().live == 1)
+        assert [record.kind for record in await service._store.newest("over", 2)] == ["session_ended", "pruned"]
+    assert await loaded_to_end_idle(tmp_path / "store", ["open"]) == ["open"]
+
+
+async def loaded_to_end_idle(store, ended: list[str]) -> list[str]:
+    """The sessions that are loaded when the idle ones are ended, twice."""
     loaded: list[str] = []
     begun = ("session_actor", "session", "recovery", "start")
     detach = attach(begun, lambda name, measured, about: loaded.append(about["session"]))
     try:
         async with opened(store) as service:
-            for ended in (["open"], []):
-                assert await service.end_idle(0) == ended
+            assert await service.end_idle(0) == ended
+            assert await service.end_idle(0) == []
     finally:
         detach()
-    assert loaded == ["open"]
+    return loaded
 
 
 async def test_a_store_that_cannot_tell_has_its_sessions_loaded_to_be_looked_at():
