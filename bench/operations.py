@@ -1,7 +1,8 @@
 """Every operation of a stack at seven depths and four levels, beside the BEAM and the raw floors.
 
-What is timed is the public handle on an idle server: `await session.push(…)` and its like. The background writer is
-drained between the batches; what it costs is in the bench `overhead`.
+What is timed is the public handle on an idle server: `await session.push(…)` and its like, written out as code writes
+it, with arguments that were made before. The background writer is drained between the batches; what it costs is in the
+bench `overhead`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from bench.beam import Beam, beam
 from bench.figures import Figure, beam_disk_p50_us, beam_p50_us, paper_p50_us, peer_p50_us
-from bench.floors import AwaitFloor, PushFloor
+from bench.floors import ASSISTANT_OUTPUT, ASSUMPTIONS, DECISIONS, USER_INPUT, AwaitFloor, PushFloor
 from bench.harness import BEAM, FLOOR, OURS, Options, Plan, Report, Sample, Work, alternate, sample, shown, table
-from bench.stores import Subject, disk_service, memory_service, pusher
+from bench.stores import Subject, disk_service, memory_service
 from bench.targets import ratio
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ def works(subject: Subject, fresh: Fresh, level: str) -> dict[str, Work]:
     """Return every operation on a subject at its present depth and at a level."""
     session, depth = subject.session, subject.depth
     durability: Level | None = "written" if level == "written" else "synced" if level == "synced" else None
-    names = (f"checkpoint-{level}-{depth}-{number}" for number in count(1))
-    pop, goto = at_level(session.pop, durability), at_level(session.goto, durability)
+    names, numbers = list[str](), count(1)
+    push, pop, goto = (at_level(method, durability) for method in (session.push, session.pop, session.goto))
     fork, checkpoint = at_level(session.fork, durability), at_level(session.checkpoint, durability)
 
     async def add(frames: int) -> None:
@@ -102,6 +103,9 @@ def works(subject: Subject, fresh: Fresh, level: str) -> dict[str, Work]:
 
     async def add_ten_each(calls: int) -> None:
         await add(10 * calls)
+
+    async def name(calls: int) -> None:
+        names.extend(f"checkpoint-{level}-{depth}-{next(numbers)}" for _ in range(calls))
 
     async def take_back(frames: int) -> None:
         await session.pop(frames)
@@ -117,16 +121,21 @@ def works(subject: Subject, fresh: Fresh, level: str) -> dict[str, Work]:
     async def listed() -> None:
         list(await fresh.stack())
 
-    near = subject.head - 1
+    def pushed() -> Awaitable[object]:
+        return push(
+            user_input=USER_INPUT, assistant_output=ASSISTANT_OUTPUT, assumptions=ASSUMPTIONS, decisions=DECISIONS
+        )
+
+    near, first = subject.head - 1, subject.first
     return {
-        "push": Work(pusher(session, durability), after=take_back),
-        "pop1": Work(partial(pop, 1), before=add, after=drain),
-        "pop10": Work(partial(pop, 10), before=add_ten_each, after=drain),
-        "fork": Work(partial(fork, near, user_input="idea"), after=back_to_main),
-        "fork_first": Work(partial(fork, subject.first, user_input="idea"), after=back_to_main),
-        "checkpoint": Work(lambda: checkpoint(next(names)), after=drain),
-        "goto": Work(partial(goto, near), after=back_to_main),
-        "goto_first": Work(partial(goto, subject.first), after=back_to_main),
+        "push": Work(pushed, after=take_back),
+        "pop1": Work(lambda: pop(1), before=add, after=drain),
+        "pop10": Work(lambda: pop(10), before=add_ten_each, after=drain),
+        "fork": Work(lambda: fork(near, user_input="idea"), after=back_to_main),
+        "fork_first": Work(lambda: fork(first, user_input="idea"), after=back_to_main),
+        "checkpoint": Work(lambda: checkpoint(names.pop()), before=name, after=drain),
+        "goto": Work(lambda: goto(near), after=back_to_main),
+        "goto_first": Work(lambda: goto(first), after=back_to_main),
         "get": Work(partial(session.get, near)),
         "stack": Work(session.stack),
         "stack_new": Work(fresh.stack, before=fresh.forget),
@@ -144,8 +153,6 @@ def plan_of(op: str, level: str, depth: int, options: Options) -> Plan:
         return options.pick(
             Plan(batch=5, batches=4, singles=10, rounds=2), Plan(batch=2, batches=2, singles=2, rounds=1)
         )
-    if op == "pop10":
-        return plan.of_batch(max(10, plan.batch // 5))
     return plan
 
 
