@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from session_actor.errors import LevelUnreachable
+from session_actor.weight import weight_of
 
 from .errors import SessionChanged
 from .frames_in import frames_in
@@ -59,15 +60,18 @@ class Growing:
         """Frames that were there already."""
         return self.planter.skipped
 
-    async def plant(self, piece: Planted) -> None:
-        """Add a piece."""
+    def plant(self, piece: Planted) -> None:
+        """Add a piece. Raises `RecordTooLarge` when no record can hold it; then nothing was added."""
+        self.planter.plant(piece)
+
+    async def send_ready(self) -> None:
+        """Send what is enough for a record."""
         planter = self.planter
-        planter.plant(piece)
         if len(planter.ready) > CHUNK_FRAMES or planter.ready_weight > CHUNK_WEIGHT:
             rest = planter.ready.pop()  # the last frame comes with the names
             await self._send(tuple(planter.ready))
             planter.ready = [rest]
-            planter.ready_weight = 0
+            planter.ready_weight = weight_of(rest.frame)
 
     async def finish(self) -> None:
         """Add what is left, and the names. Changes nothing when nothing was new."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from session_actor.errors import RecordTooLarge
+
 from .claude_code import read_claude_code
 from .destination import Destination
 from .errors import unknown_form
@@ -142,7 +144,11 @@ async def _grow(pieces: AsyncIterator[AnyPiece], to: Destination, notes: Notes) 
             continue
         if growing is None:
             growing = await Growing.begin(await to.open(name))
-        await growing.plant(piece)
+        try:
+            growing.plant(piece)
+        except RecordTooLarge as error:
+            notes.add(getattr(piece, "offset", 0), reason_of(error))
+        await growing.send_ready()
     await _finish(growing, to)
 
 

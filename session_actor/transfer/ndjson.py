@@ -137,6 +137,8 @@ def _checked_frame(line: FrameLine) -> FrameLine:
         raise UnknownName("a frame whose id or parent cannot be")
     if not FIRST_US <= line.at_us <= LAST_US:
         raise UnknownName("a time that no record can have")
+    if event.turns is None and (event.artifacts or event.retracted is not None):
+        raise UnknownName("a frame of texts that notes what a text cannot")
     if event.turns is not None:
         event = msgspec.structs.replace(event, turns=checked(content.turns, event.turns, "turns"))
         if not all(_is_bound(event, block) for turn in event.turns or () for block in turn.blocks):

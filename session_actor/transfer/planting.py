@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,13 +15,17 @@ from session_actor.weight import weight_of
 from .calls_planted import CallsPlanted
 from .identity import ROOT, Marks, content_of_event, hash_of
 from .pi_turns import summary_turn
-from .pieces import BEFORE, Configured, Labelled, Said, Summed
+from .pieces import BEFORE, Configured, Labelled, Said, Summed, check_weight
 
 if TYPE_CHECKING:
     from session_actor.blocks import Block
     from session_actor.frames import Turn
 
     from .pieces import Piece, Planted
+
+
+SUMMARY_LIMIT: Final = 250_000
+"""How many characters a summary may have to stand for what it covers: all names and summaries are in one record."""
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):
@@ -80,7 +84,7 @@ class Planter:
         return [(name, frame) for name, frame in found if frame is not None]
 
     def plant(self, piece: Planted) -> None:
-        """Add a piece, unless the session has it."""
+        """Add a piece, unless the session has it. Raises `RecordTooLarge`; then nothing was added."""
         if isinstance(piece, Labelled):
             self._labels[piece.target] = piece.name
             return
@@ -156,6 +160,8 @@ class Planter:
         there = self._known.find(mark)
         frame_id = self.next_id if there is None else there
         if there is None:
+            if not isinstance(piece, Said):  # which was looked at before
+                check_weight(event)
             self._add(event, piece.at_us)
             if isinstance(piece, Said) and piece.is_attached:
                 self.attached.add(hash_of(content))
@@ -201,7 +207,7 @@ class Planter:
         covered = spot if kept is None or not self.is_below(kept, spot) else self.parents[kept]
         while covered is not None and self._calls.waiting_at(covered):
             covered = self.parents[covered]
-        if covered is None:
+        if covered is None or len(piece.summary) > SUMMARY_LIMIT:
             return self._grow(piece, spot, (summary_turn(piece.summary),), None)
         if (covered, piece.summary) not in self._summed:
             self._summed.add((covered, piece.summary))

@@ -67,7 +67,7 @@ class Restoring:
         if len(self._ready) > CHUNK_FRAMES or self._weight > CHUNK_WEIGHT:
             rest = self._ready.pop()
             await self._send(None, None)
-            self._ready, self._weight = [rest], 0
+            self._ready, self._weight = [rest], weight_of(rest.frame)
 
     async def _compare(self, copied: CopiedFrame) -> None:
         event = copied.frame

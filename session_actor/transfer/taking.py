@@ -78,4 +78,6 @@ def taken_in(state: State, message: TakeIn) -> tuple[HistoryCopied, int]:
 
 def bare(event: Pushed) -> Pushed:
     """A frame's event without what only says how it came into its session."""
-    return msgspec.structs.replace(event, place=None, branch=None, new_branch=None, attach=True)
+    return msgspec.structs.replace(
+        event, place=None, branch=None, new_branch=None, attach=True, answers=None, astray=()
+    )

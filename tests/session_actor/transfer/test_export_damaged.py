@@ -55,6 +55,8 @@ async def test_lines_that_cannot_be_read_are_named_and_the_rest_is_there(tmp_pat
         {"at_us": 1, "frame": {"id": 9, "turns": [{"role": "tool", "blocks": [unbound]}]}},
         {"at_us": 1, "frame": {"id": 9, "turns": [], "instructions": {"tools": [{"name": "a"}, {"name": "a"}]}}},
         {"at_us": 1, "frame": {"id": 2**40}},
+        {"at_us": 1, "frame": {"id": 9, "artifacts": [{"path": "a", "how": "read"}]}},
+        {"at_us": 1, "frame": {"id": 9, "retracted": {"assumption": "a", "note": "b"}}},
     ]
     path.write_bytes(b"".join(lines[:4]) + b"".join(line_bytes(line) + b"\n" for line in bad) + b"".join(lines[4:]))
     async with memory() as service:
@@ -70,6 +72,8 @@ async def test_lines_that_cannot_be_read_are_named_and_the_rest_is_there(tmp_pat
         "a result that names no call",
         "instructions.tools has two tools of one name",
         "a frame whose id is too far above that of the frame before it",
+        "a frame of texts that notes what a text cannot",
+        "a frame of texts that notes what a text cannot",
     ]
     assert report.unread[0][0] == len(lines[0]) + len(lines[1])
     assert report.not_whole == [NotWhole(sum(map(len, lines[:3])), "frames", 1)]
