@@ -8,7 +8,7 @@ from pathlib import Path
 from session_actor.transfer.exporting import EXPORT_FORMS
 from session_actor.transfer.forms import FORMS
 from session_actor.transfer.lines import MAX_LINE_BYTES
-from session_actor.transfer.markdown import LONG_CHARACTERS, LONG_LINES
+from session_actor.transfer.markdown_blocks import LONG_CHARACTERS, LONG_LINES
 
 from .named_tests import TESTS, missing_of
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from session_actor.blocks import Image, Thinking, ToolCall
-from session_actor.frames import Tool
+from session_actor import SessionService
+from session_actor.blocks import Document, Image, Native, Thinking, ToolCall
+from session_actor.frames import Tool, Usage
+from session_actor.replay import read_store
 from session_actor.transfer.exporting import export_session
 from session_actor.transfer.markdown_text import code, fenced, folded, plain, prose, shown
 
@@ -55,10 +58,10 @@ async def test_branches_are_written_from_where_they_leave():
     assert "## Branch `b9`\n\nGoes on from frame 6.\n\n### 7 · user · 2026-03-03 09:00:12 UTC" in page
     assert "**calls** `Read`" in page
     assert '"file_path": "gauge.py"' in page
-    assert "**failed** of `toolu_2`" in page
+    assert "**failed** of `Bash`, `toolu_2`" in page
     assert "*Image* `image/png`, 70 bytes" in page
     assert "Compacted up to here" in page
-    assert "*(stopped: error)*" in page
+    assert "*(stopped: `error`)*" in page
     harmless(page)
 
 
@@ -77,7 +80,7 @@ async def test_everything_of_a_session_is_there():
         "- modified: `a.py`",
         "- held: `approval`",
         "- retracted: `the disk is \ufffd large`",
-        "Tools: `ls`",
+        "Tools: `ls`, `google_search`",
         "<details><summary>Thinking</summary>",
         "Not trusted text from `https://example.org`:",
         '"n": Infinity',
@@ -99,13 +102,89 @@ async def test_a_long_result_is_folded():
     assert page.count("line\n") == 500
 
 
+async def test_what_a_reader_asks_of_a_call_is_told():
+    async with memory() as service:
+        session = await service.session("s", create=True, metadata={"lang": "de"})
+        edit = {"path": "a.py", "old": "x = 1\ny = 2", "new": "x\n" * 30}
+        calls = [
+            ToolCall("c", "edit", json.dumps(edit)),
+            ToolCall("d", "run", "{}"),
+            ToolCall("", "odd", '{"a":1,"a":2}'),
+        ]
+        await session.add_assistant(tool_calls=calls, stop_reason="max_tokens", usage=Usage(1_200, 30))
+        await session.add_tool_result("c", "")
+        page = await page_of(service, "s")
+
+    assert "- tokens charged: 1,200 sent, 30 made" in page
+    assert '```json\n{\n  "lang": "de"\n}\n```' in page
+    assert '**calls** `edit`\n\n```json\n{\n  "path": "a.py"\n}\n```\n\n`old`:\n\n```\nx = 1\ny = 2\n```' in page
+    assert "`new`:\n\n<details><summary>new: 31 lines, 60 characters</summary>" in page
+    assert "**calls** `run` *(no result)*\n\n```json\n{}\n```" in page
+    assert '```json\n{"a":1,"a":2}\n```' in page
+    assert "**result** of `edit`, `c`\n\n*(nothing)*" in page
+    assert "*(stopped: `max_tokens`)*" in page
+    harmless(page)
+
+
+async def test_what_a_document_and_a_block_of_the_providers_say_is_there_to_be_read():
+    cited = {"type": "text", "text": "It is *3.1* <m>.", "citations": [{"cited_text": "3.1"}]}
+    async with memory() as service:
+        session = await service.session("s", create=True)
+        await session.add_user([Document(data=b"12:00 3.1", media_type="text/plain", name="table <b>")])
+        await session.add_user([Document(data=b"%PDF", media_type="application/pdf", name="t.pdf")])
+        await session.add_assistant([Native("anthropic", None, cited)], stop_reason="end_turn")
+        page = await page_of(service, "s")
+
+    assert "*Document* `table <b>`, `text/plain`, 9 bytes\n\n```\n12:00 3.1\n```" in page
+    assert "*Document* `t.pdf`, `application/pdf`, 4 bytes\n\n###" in page
+    assert "It is *3.1* &lt;m&gt;.\n\n<details><summary>As given</summary>" in page
+    assert "stopped" not in page
+    harmless(page)
+
+
+async def test_every_name_of_a_frame_and_what_was_pinned_is_told():
+    async with memory() as service:
+        session = await service.session("s", create=True)
+        await session.push("a", pinned=True)
+        await session.push("b")
+        await session.pin(2)
+        await session.checkpoint("one", 2)
+        await session.checkpoint("two", 2)
+        page = await page_of(service, "s")
+
+    assert page.count("*Pinned*") == 2
+    assert "*Checkpoint `one`*\n\n*Checkpoint `two`*" in page
+
+
+async def test_a_damaged_session_says_so_on_its_page(tmp_path):
+    folder, out = tmp_path / "conversations", io.BytesIO()
+    async with SessionService.open(folder) as service:
+        session = await service.session("s", create=True)
+        for number in range(9):
+            await session.push(f"q{number}")
+    (journal,) = (folder / "journals").rglob("*.ndjson")
+    journal.write_bytes(journal.read_bytes().replace(b'"q5"', b'"qX"'))
+    with read_store(folder) as reader:
+        await export_session(reader, "s", out, "markdown")
+
+    assert "- **not whole**, its records are damaged: `" in out.getvalue().decode()
+    assert "q4" in out.getvalue().decode()
+
+
 async def test_no_content_makes_html_wherever_it_stands():
     async with memory() as service:
-        session = await service.session(f"s {EVIL}", create=True)
+        session = await service.session(f"s {EVIL}", create=True, metadata={EVIL: EVIL})
         await session.configure(system=EVIL, tools=[Tool("x" + EVIL, EVIL, {})], model=EVIL)
         await session.push(EVIL, f"```{EVIL}\n{EVIL}\n```\n{EVIL}", assumptions=[EVIL], decisions=[EVIL])
         await session.add_reference(EVIL, source=EVIL)
-        await session.add_user([Image(url=EVIL)])
+        await session.add_user([Image(url=EVIL), Document(data=EVIL.encode(), media_type="text/" + EVIL, name=EVIL)])
+        evil = {EVIL: EVIL, f"more {EVIL}": f"{EVIL}\n```\n" * 30, f"{EVIL} short": f"{EVIL}\n</details>"}
+        await session.add_assistant(
+            [Native("anthropic", None, {"type": EVIL, "text": EVIL, "cited": EVIL})],
+            tool_calls=[ToolCall("x", EVIL, json.dumps(evil))],
+            stop_reason=EVIL,
+        )
+        await session.add_tool_result("x", [Native("anthropic", None, {"type": EVIL, "text": EVIL})])
         await session.add_assistant(
             [Thinking(f"</summary>{EVIL}"), f"`{EVIL}"], tool_calls=[ToolCall(EVIL, EVIL, EVIL)], model=EVIL,
             stop_reason="error",
@@ -118,7 +197,7 @@ async def test_no_content_makes_html_wherever_it_stands():
         page = await page_of(service, session.id)
 
     assert len(harmless(page)) == sum(line.startswith("#") for line in page.splitlines())
-    assert page.count("alert(1)") > 15
+    assert page.count("alert(1)") > 70
 
 
 @pytest.mark.parametrize(
