@@ -44,6 +44,7 @@ async def test_meanwhile_it_can_be_read_and_its_data_are_there(calls, store):
         with pytest.raises(SessionEnded):
             await session.push("more", "of it")
         assert [frame.user_input for frame in await session.stack()] == ["hello"]
+        await until(lambda: calls.contexts)
         assert [frame.user_input for frame in await calls.contexts[0].view.stack()] == ["hello"]
         assert service.health().hooks.deletions == 1
         both = asyncio.gather(service.delete("user-42"), service.delete("user-42"))
