@@ -12,7 +12,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .transfer.fields import UNREADABLE, UnknownName, parsed, reason_of, text
-from .transfer.lines import lines_of, too_long
+from .transfer.lines import bare_line, lines_of, too_long
 from .transfer.pi_turns import pi_turn
 
 if TYPE_CHECKING:
@@ -71,10 +71,11 @@ class Transcript:
         if line is None:
             self.unreadable.append(UnreadableLine(offset, number, too_long()))
             return None
-        if not line.strip():
+        said = bare_line(line)
+        if not said:
             return None
         try:
-            return _read_line(parsed(line))
+            return _read_line(parsed(said))
         except UNREADABLE as error:
             self.unreadable.append(UnreadableLine(offset, number, reason_of(error)))
             return None

@@ -185,3 +185,9 @@ async def test_the_shipped_sample_holds_what_real_transcripts_hold():
     assert "👨‍👩‍👧" in texts
     assert "\ud83c" in texts
     assert "\x00" in texts
+
+
+async def test_a_mark_at_the_start_of_a_line_and_zero_bytes_before_one_say_nothing(tmp_path: Path):
+    line = line_bytes(message(role="user", content="hello"))
+    turn = Turn("user", (Text("hello"),))
+    assert await turns_of(tmp_path, b"\xef\xbb\xbf" + line + b"\r", bytes(100) + line, b"\xef\xbb\xbf") == [turn, turn]
