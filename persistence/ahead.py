@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from .engine import Engine
     from .segment import Segment
 
-LEAST_BYTES: Final = 512 * 1024
-"""A log that is shorter is read in some milliseconds; cutting it would not be worth its syncs."""
+LEAST_BYTES: Final = 64 * 1024
+"""A log that is shorter holds few sessions. One that is longer would be cut while sessions are loaded: both at once."""
 
 _ROUNDS: Final = 3
 """What came while the log was cut may be much again; each round takes less time than the one before."""
