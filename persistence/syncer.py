@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 UNSYNCED_BYTES: Final = 8 * 1024 * 1024
 MERGED_BYTES: Final = 32 * 1024
 """Batches that were written one by one on the loop are kept as one up to this size."""
+SUMMED_BYTES: Final = 1024 * 1024
 IDLE_S: Final = 1.0
 
 
@@ -328,10 +329,13 @@ class Syncer:
 
 
 def _sync_segment(batches: list[Batch]) -> Synced:
-    """Sync the file of `batches`, which follow what is synced of it. Blocks; long sums leave the interpreter free."""
+    """Sync the file of `batches`, which follow what is synced of it. Blocks.
+
+    The sum is made in few steps: each long one leaves the interpreter to others, and must wait for it afterwards.
+    """
     segment, last = batches[0].segment, batches[-1]
     segment.writable.sync()
     crc = segment.crc
-    for batch in batches:
-        crc = crc32(batch.data, crc)
+    for _, group in groupby(batches, lambda batch: batch.start // SUMMED_BYTES):
+        crc = crc32(b"".join([line for batch in group for line in batch.lines]), crc)
     return Synced(segment, last.start + last.size, crc)

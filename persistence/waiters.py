@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .store import Reached
 
-SLICE_S: Final = 0.0005
+SLICE_S: Final = 0.0002
 """The loop is held about so long at a time."""
 
 

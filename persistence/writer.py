@@ -16,7 +16,7 @@ from .record import SUFFIX_BYTES, encode_logged
 from .reserve import is_full
 from .segments import Segments
 from .values import encode_record_data
-from .waiters import SLICE_S, Waiters
+from .waiters import Waiters
 
 if TYPE_CHECKING:
     import asyncio
@@ -34,6 +34,8 @@ INLINE_BYTES: Final = 64 * 1024
 STEP_RECORDS: Final = 16
 """Between two looks at the clock."""
 STEP_BYTES: Final = 64 * 1024
+LINES_S: Final = 0.0005
+"""Making lines holds the loop about so long at a time."""
 BATCH_BYTES: Final = 512 * 1024
 BURST_DELAY_S: Final = 0.001
 REFUSALS: Final = 3
@@ -256,7 +258,7 @@ class Writer:
 
     def _make_lines(self) -> bool:
         """Add lines to the open batch, as many as a turn of the loop may take; returns whether there are more."""
-        backlog, until_s = self._backlog, perf_counter() + SLICE_S
+        backlog, until_s = self._backlog, perf_counter() + LINES_S
         while backlog.entries and perf_counter() < until_s:
             if self._open is None:
                 segment = self._segments.next()
