@@ -35,7 +35,7 @@ from bench.floors import (
 )
 from bench.harness import FLOOR, OURS, Options, Report, Sample, Work, percentile, sample, shown, table
 from bench.peer_rates import Spent, peer_rates, sqlite_rates
-from bench.peer_stores import SQLITE
+from bench.peer_stores import AGENTS, LANGGRAPH, SQLITE
 from bench.stores import disk_service, pusher
 from bench.targets import ratio, ratio_at_least
 from session_actor.persistence import FileStore
@@ -82,6 +82,7 @@ def run(options: Options) -> Report:
     for sessions in options.pick(SESSIONS, (1, 50)):
         asyncio.run(rates(report, sessions, options))
     judge(report, options)
+    judge_peers(report)
     asyncio.run(lone(report, options))
     asyncio.run(sustained(report, options))
     asyncio.run(holds.measure(report, options))
@@ -265,13 +266,7 @@ async def sustained(report: Report, options: Options) -> None:
 def judge(report: Report, options: Options) -> None:
     """Add the verdicts on rates."""
     sessions = options.pick(1_000, 50)
-
-    def rate(peer: str, op: str) -> float | None:
-        for result in report.results:
-            if (result.peer, result.op, result.depth) == (peer, op, sessions):
-                return result.ops_per_s
-        return None
-
+    rate = partial(rate_of, report, sessions)
     floor, files = rate(FLOOR, "one file at synced"), rate(FLOOR, "a file per session at synced")
     finished, encoded = rate(OURS, "lines at synced"), rate(OURS, "store at synced")
     through = rate(OURS, "public API at synced")
@@ -287,6 +282,22 @@ def judge(report: Report, options: Options) -> None:
     row, through = rate(SQLITE, "a transaction a row at written"), rate(OURS, "public API at written")
     name = f"written records, {sessions:,} sessions: public API / SQLite at NORMAL, a transaction a row"
     report.judge(ratio_at_least(name, through, row, at_least=1.0))
+
+
+def judge_peers(report: Report) -> None:
+    """Add the verdicts on the libraries that are installed: each keeps a question with its answer, one by one."""
+    ours = rate_of(report, 1, OURS, "public API at synced")
+    for peer in (AGENTS, LANGGRAPH):
+        theirs = rate_of(report, 1, peer, "a question and an answer at synced")
+        report.judge(ratio_at_least(f"synced exchanges, 1 session: public API / {peer}", ours, theirs, at_least=1.0))
+
+
+def rate_of(report: Report, sessions: int, peer: str, op: str) -> float | None:
+    """Return the rate of a peer with so many sessions; None when it was not measured."""
+    for result in report.results:
+        if (result.peer, result.op, result.depth) == (peer, op, sessions):
+            return result.ops_per_s
+    return None
 
 
 def tables(report: Report) -> str:
