@@ -22,18 +22,21 @@ class Deadlines:
     """The waiting calls by deadline.
 
     Most calls are answered within microseconds. So a new one only goes to `fresh`, which it leaves with its reply; the
-    next tick, at most `TICK_S` later, puts what is left into a heap, its time counted from that tick. Timeouts below
-    `EXACT_BELOW_S`, and all under a clock for tests, go to the heap at once and are exact.
+    next tick, at most `TICK_S` later, puts what is left into a heap, its time counted from that tick: all that have the
+    same timeout, as nearly all have, as one entry. Timeouts below `EXACT_BELOW_S`, and all under a clock for tests, go
+    to the heap at once and are exact.
     """
 
-    __slots__ = ("_clock", "_due_s", "_heap", "_limit", "_order", "_tick_s", "_timer", "fresh", "ticking")
+    __slots__ = ("_clock", "_due_s", "_heap", "_held", "_limit", "_order", "_tick_s", "_timer", "fresh", "ticking")
 
     def __init__(self, clock: Clock) -> None:
         """Take time and timers from `clock`."""
         self._clock = clock
         self._tick_s = TICK_S if isinstance(clock, LoopClock) else 0.0
         self._order = itertools.count()
-        self._heap: list[tuple[float, int, PendingReply[Any]]] = []
+        self._heap: list[tuple[float, int, list[PendingReply[Any]]]] = []
+        self._held = 0
+        """How many calls are in the heap, answered ones among them."""
         self._limit = COMPACT_ABOVE
         self._timer: TimerHandle | None = None
         self._due_s = inf
@@ -43,7 +46,7 @@ class Deadlines:
     def add(self, pending: PendingReply[Any], timeout_s: float) -> None:
         """Expire `pending` in `timeout_s` seconds unless it is answered before."""
         if timeout_s < EXACT_BELOW_S or not self._tick_s:
-            self._push(pending, timeout_s, self._clock.monotonic())
+            self._push([pending], timeout_s, self._clock.monotonic())
             return
         self.fresh.add(pending)
         if not self.ticking:
@@ -54,19 +57,30 @@ class Deadlines:
         self.ticking = False
         fresh, self.fresh = self.fresh, set()
         now_s = self._clock.monotonic()
+        left: dict[float, list[PendingReply[Any]]] = {}
         for pending in fresh:
-            if pending.timeout_s is not None and not pending.future.done():
-                self._push(pending, pending.timeout_s, now_s)
+            timeout_s = pending.timeout_s
+            if timeout_s is not None and not pending.future.done():
+                left.setdefault(timeout_s, []).append(pending)
+        for timeout_s, calls in left.items():
+            self._push(calls, timeout_s, now_s)
 
-    def _push(self, pending: PendingReply[Any], timeout_s: float, now_s: float) -> None:
+    def _push(self, calls: list[PendingReply[Any]], timeout_s: float, now_s: float) -> None:
         due_s = now_s + timeout_s
-        heapq.heappush(self._heap, (due_s, next(self._order), pending))
+        heapq.heappush(self._heap, (due_s, next(self._order), calls))
+        self._held += len(calls)
         if due_s < self._due_s:
             self._arm(due_s, now_s)
-        if len(self._heap) > self._limit:
-            self._heap = [entry for entry in self._heap if not entry[2].future.done()]
-            heapq.heapify(self._heap)
-            self._limit = max(COMPACT_ABOVE, 2 * len(self._heap))
+        if self._held > self._limit:
+            self._compact()
+
+    def _compact(self) -> None:
+        """Forget what was answered."""
+        waiting = [(due_s, order, _unanswered(calls)) for due_s, order, calls in self._heap]
+        self._heap = [entry for entry in waiting if entry[2]]
+        heapq.heapify(self._heap)
+        self._held = sum(len(entry[2]) for entry in self._heap)
+        self._limit = max(COMPACT_ABOVE, 2 * self._held)
 
     def _arm(self, due_s: float, now_s: float) -> None:
         if self._timer is not None:
@@ -79,7 +93,14 @@ class Deadlines:
         self._due_s = inf
         now_s = self._clock.monotonic()
         heap = self._heap
-        while heap and (heap[0][0] <= now_s or heap[0][2].future.done()):
-            heapq.heappop(heap)[2].expire()
+        while heap and (heap[0][0] <= now_s or not _unanswered(heap[0][2])):
+            calls = heapq.heappop(heap)[2]
+            self._held -= len(calls)
+            for pending in calls:
+                pending.expire()
         if heap:
             self._arm(heap[0][0], now_s)
+
+
+def _unanswered(calls: list[PendingReply[Any]]) -> list[PendingReply[Any]]:
+    return [pending for pending in calls if not pending.future.done()]

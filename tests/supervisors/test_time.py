@@ -90,6 +90,26 @@ async def test_fresh_calls_expire_after_their_timeout_and_at_most_a_tick_later(l
         await held
 
 
+async def test_calls_that_wait_over_a_tick_are_one_entry_for_each_timeout_and_all_expire(life: Life) -> None:
+    clock = CountingClock()
+    async with Supervisor([life.spec()], clock=clock) as root:
+        ref = root.child("server")
+        held = asyncio.create_task(ref.call(Hold(), timeout_s=None))
+        await life.held.wait()
+        late = [asyncio.create_task(ref.call(Get(), timeout_s=1.0 + number % 2)) for number in range(100)]
+        await turns()
+        clock.inner.advance(TICK_S)
+        assert len(ref.slot.floor.deadlines._heap) == 2
+        clock.inner.advance(1.0)
+        await turns()
+        assert [call.done() for call in late] == [True, False] * 50
+        clock.inner.advance(1.0)
+        results = await asyncio.gather(*late, return_exceptions=True)
+        assert [type(result) for result in results] == [CallTimeout] * 100
+        life.gate.set()
+        await held
+
+
 async def test_answered_calls_do_not_pile_up_behind_one_that_waits(life: Life, clock: ManualClock) -> None:
     async with Supervisor([life.spec()]) as root:
         slot = root.child("server").slot
