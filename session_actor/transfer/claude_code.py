@@ -17,7 +17,7 @@ import msgspec
 
 from .anthropic_parts import assistant_turn, user_turns
 from .claude_kinds import BOOKKEEPING, SPOKEN, attached
-from .fields import fields, is_fields, parsed, parts_of, text, time_of, word
+from .fields import UNREADABLE, UnknownName, fields, is_fields, parsed, parts_of, reason_of, text, time_of, word
 from .pieces import BEFORE, Begun, Passed, Said, Summed
 from .reading import said_in
 
@@ -136,15 +136,15 @@ class _Reader:
     def _read(self, kind: str, line: dict[str, Any], offset: int) -> Iterator[AnyPiece]:
         place = self._place(line, offset)
         piece: Said | Passed | Summed
-        if kind not in SPOKEN and kind not in BOOKKEEPING:
-            self._notes.add(offset, "an unknown type of line")
-            piece = Passed(**place)
-        elif kind == "assistant" and line.get("isVirtual") is not True:
-            yield from self._reply(_as_sent(fields(line["message"]), line), place)
-            return
-        else:
+        try:
+            if kind == "assistant" and line.get("isVirtual") is not True:
+                yield from self._reply(_as_sent(fields(line["message"]), line), place)
+                return
             piece = self._other(kind, line, place)
             self._notes.passed += isinstance(piece, Passed)
+        except UNREADABLE as error:
+            self._notes.add(offset, reason_of(error))
+            piece = Passed(**place)  # what stands on it has its place
         if isinstance(piece, Passed) and not piece.keys:
             return
         reply = self._replies.get(place["lane"])
@@ -174,6 +174,8 @@ class _Reader:
 
     def _other(self, kind: str, line: dict[str, Any], place: dict[str, Any]) -> Said | Passed | Summed:
         """What any line says but those of replies."""
+        if kind not in SPOKEN and kind not in BOOKKEEPING:
+            raise UnknownName("an unknown type of line")
         turns: tuple[Turn, ...] | None = None
         is_summary = line.get("isCompactSummary") is True
         if kind == "user" and (is_summary or not any(line.get(flag) is True for flag in _UNSAID)):

@@ -22,7 +22,7 @@ from .messages import read_messages
 from .notes import Notes, NotWhole
 from .paths import must_be_file, path_of
 from .pi import read_pi
-from .pieces import Begun, checked_piece
+from .pieces import Begun, Labelled, Passed, Said, checked_piece
 
 if TYPE_CHECKING:
     import os
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from session_actor.service import SessionService
 
     from .lines import Line
-    from .pieces import AnyPiece
+    from .pieces import AnyPiece, Planted
 
 
 class ImportReport(msgspec.Struct, frozen=True):
@@ -129,27 +129,41 @@ def _pieces(path: str, lines: AsyncIterator[Line], form: str, notes: Notes) -> A
 
 
 async def _grow(pieces: AsyncIterator[AnyPiece], to: Destination, notes: Notes) -> None:
-    """Import a foreign transcript."""
+    """Import a foreign transcript. No session is made for what says nothing."""
     name = to.named(None)
     growing: Growing | None = None
+    before: list[Planted] = []
     async for piece in pieces:
         if isinstance(piece, Begun):
             await _finish(growing, to)
-            growing, name = None, to.name_of(piece)
+            growing, name, before = None, to.name_of(piece), []
             continue
-        try:
-            piece = checked_piece(piece)  # noqa: PLW2901 - the same, as it can be kept
-        except UNREADABLE as error:
-            notes.add(getattr(piece, "offset", 0), reason_of(error))
-            continue
+        before.append(_kept(piece, notes))
         if growing is None:
+            if isinstance(before[-1], Passed | Labelled):
+                continue
             growing = await Growing.begin(await to.open(name))
-        try:
-            growing.plant(piece)
-        except RecordTooLarge as error:
-            notes.add(getattr(piece, "offset", 0), reason_of(error))
+        for each in before:
+            _plant(each, growing, notes)
+        before = []
         await growing.send_ready()
     await _finish(growing, to)
+
+
+def _plant(piece: Planted, growing: Growing, notes: Notes) -> None:
+    try:
+        growing.plant(piece)
+    except RecordTooLarge as error:
+        notes.add(getattr(piece, "offset", 0), reason_of(error))
+
+
+def _kept(piece: Planted, notes: Notes) -> Planted:
+    """A piece as it can be kept; of one that cannot be, its place, for what stands on it."""
+    try:
+        return checked_piece(piece)
+    except UNREADABLE as error:
+        notes.add(getattr(piece, "offset", 0), reason_of(error))
+    return Passed(keys=piece.keys, parent=piece.parent, lane=piece.lane) if isinstance(piece, Said) else piece
 
 
 async def _finish(growing: Growing | None, to: Destination) -> None:

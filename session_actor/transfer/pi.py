@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from session_actor.frames import Turn
 
-from .fields import UnknownName, fields, parsed, text, time_of, word
+from .fields import UNREADABLE, UnknownName, fields, parsed, reason_of, text, time_of, word
 from .pi_turns import pi_blocks, pi_turn, summary_turn
 from .pieces import BEFORE, Begun, Configured, Labelled, Passed, Said, Summed
 from .reading import said_in
@@ -37,22 +37,23 @@ class _Reader:
         if not self._begun:
             self._begun = True
             yield Begun(word(line.get("id")) if line.get("type") == "session" else None)
-        piece = _piece(line, offset)
-        if isinstance(piece, Passed):
-            self._notes.passed += 1
+        place = _place(line, offset)
+        try:
+            piece = self._piece(line, place)
+            self._notes.passed += isinstance(piece, Passed)
+        except UNREADABLE as error:
+            self._notes.add(offset, reason_of(error))
+            piece = Passed(**place)  # what stands on it has its place
         yield piece
 
-
-def _piece(line: dict[str, Any], offset: int) -> AnyPiece:
-    reader = _READERS.get(line["type"])
-    if reader is None:
-        raise UnknownName("an unknown type of line")
-    return reader(line, _place(line, offset))
-
-
-def _message(line: dict[str, Any], place: dict[str, Any]) -> AnyPiece:
-    turn = pi_turn(fields(line["message"]))
-    return Passed(**place) if turn is None else Said(turns=(turn,), **place)
+    def _piece(self, line: dict[str, Any], place: dict[str, Any]) -> AnyPiece:
+        if line["type"] == "message":
+            turn = pi_turn(fields(line["message"]), self._notes.left_out)
+            return Passed(**place) if turn is None else Said(turns=(turn,), **place)
+        reader = _READERS.get(line["type"])
+        if reader is None:
+            raise UnknownName("an unknown type of line")
+        return reader(line, place)
 
 
 def _model(line: dict[str, Any], place: dict[str, Any]) -> AnyPiece:
@@ -100,7 +101,6 @@ def _compaction(line: dict[str, Any], place: dict[str, Any]) -> Summed:
 
 _READERS: Final[dict[str, Callable[[dict[str, Any], dict[str, Any]], AnyPiece]]] = {
     "session": _model,
-    "message": _message,
     "model_change": _model,
     "compaction": _compaction,
     "branch_summary": _branch_summary,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from session_actor import content
 from session_actor.blocks import Image, Text, Thinking, ToolCall, ToolResult
+from session_actor.content import checked
 from session_actor.frames import Turn, Usage
 
-from .fields import UnknownName, base64_of, count, json_text, parts_of, text
+from .fields import UNREADABLE, UnknownName, base64_of, count, json_text, parts_of, text
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable
 
     from session_actor.blocks import Block
@@ -22,8 +25,13 @@ _DIALECTS = {
 }
 
 
-def pi_turn(message: dict[str, Any]) -> Turn | None:
-    """The turn of a message; None: one that no model was shown. Raises what `fields` raises."""
+def pi_turn(message: dict[str, Any], left_out: Counter[str] | None = None) -> Turn | None:
+    """The turn of a message; None: one that no model was shown. Raises what `fields` raises.
+
+    `left_out`: counts a report of usage that cannot be read; None: such a message cannot be read either.
+    """
+    if message["role"] == "assistant":
+        return _assistant_turn(message, left_out)
     reader = _ROLES.get(message["role"])
     if reader is None:
         raise UnknownName("an unknown role")
@@ -34,11 +42,11 @@ def _user_turn(message: dict[str, Any]) -> Turn:
     return Turn(role="user", blocks=pi_blocks(message["content"]))
 
 
-def _assistant_turn(message: dict[str, Any]) -> Turn:
+def _assistant_turn(message: dict[str, Any], left_out: Counter[str] | None) -> Turn:
     return Turn(
         role="assistant",
         blocks=pi_blocks(message["content"]),
-        usage=_usage(message["usage"]) if "usage" in message else None,
+        usage=_usage(message, left_out),
         model=text(message["model"]),
         dialect=_DIALECTS.get(text(message.get("api", ""))),
         stop_reason=text(message["stopReason"]),
@@ -70,7 +78,6 @@ def summary_turn(summary: object) -> Turn:
 
 _ROLES: dict[str, Callable[[dict[str, Any]], Turn | None]] = {
     "user": _user_turn,
-    "assistant": _assistant_turn,
     "toolResult": _tool_turn,
     "custom": _user_turn,
     "hookMessage": _user_turn,
@@ -80,9 +87,9 @@ _ROLES: dict[str, Callable[[dict[str, Any]], Turn | None]] = {
 }
 
 
-def pi_blocks(content: object) -> tuple[Block, ...]:
+def pi_blocks(said: object) -> tuple[Block, ...]:
     """The blocks of a message."""
-    return tuple(_block(block) for block in parts_of(content))
+    return tuple(_block(block) for block in parts_of(said))
 
 
 def _block(block: dict[str, Any]) -> Block:
@@ -110,7 +117,19 @@ def _arguments(call: dict[str, Any]) -> str:
     return json_text(call["arguments"])
 
 
-def _usage(usage: dict[str, Any]) -> Usage:
+def _usage(message: dict[str, Any], left_out: Counter[str] | None) -> Usage | None:
+    if "usage" not in message:
+        return None
+    try:
+        return checked(content.usage, _reported(message["usage"]), "usage")
+    except UNREADABLE:
+        if left_out is None:
+            raise
+        left_out["usage"] += 1
+        return None
+
+
+def _reported(usage: dict[str, Any]) -> Usage:
     """What the provider charged; its `input` leaves out the cached part, ours holds it."""
     fresh, output, cached, written = (count(usage[name]) for name in ("input", "output", "cacheRead", "cacheWrite"))
     return Usage(fresh + cached + written, output, cached, written, raw=usage)

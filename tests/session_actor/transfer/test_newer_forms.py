@@ -8,6 +8,7 @@ import pytest
 
 from session_actor.blocks import Document, Image, Native, Reference, Text, Thinking, ToolCall
 from session_actor.transfer.claude_kinds import BOOKKEEPING
+from session_actor.transfer.importing import import_transcript
 
 from .transferring import SAMPLES, frames_of, imported, memory, said, written
 
@@ -219,3 +220,58 @@ async def test_a_hundred_results_of_one_call_are_the_users_but_for_the_first(tmp
     roles = [turn.role for frame in frames_of(state) for turn in frame.turns]
     assert (report.added, roles.count("tool"), roles.count("user")) == (104, 2, 100)
     assert state.pending_calls() == []
+
+
+@pytest.mark.parametrize("form", ["pi", "claude-code"])
+@pytest.mark.parametrize("broken", ["novelty", 7, [{"type": "novelty"}], [{"type": "text", "text": 7}]], ids=str)
+async def test_what_stands_on_a_line_that_cannot_be_read_stands_where_that_stood(tmp_path: Path, form: str, broken):
+    def pi(key: str, below: str | None, content: object) -> dict:
+        if content == "novelty":
+            return {"type": "novelty", "id": key, "parentId": below}
+        return {"type": "message", "id": key, "parentId": below, "message": {"role": "user", "content": content}}
+
+    def claude(key: str, below: str | None, content: object) -> dict:
+        if content == "novelty":
+            return line("novelty", key, below)
+        if isinstance(content, list):  # what users say of kinds that are not known is kept: here it is no text
+            content = [{"type": "text"}]
+        return user(key, below, content)
+
+    say = pi if form == "pi" else claude
+    path = written(
+        tmp_path / "t.jsonl", say("a", None, "One"), say("b", "a", "Two"), say("c", "a", broken), say("d", "c", "Three")
+    )
+    async with memory() as service:
+        report, state = await imported(service, path, form=form)
+
+    assert report.unread_count == 1
+    assert [(frame.parent, frame.turns[0].text) for frame in frames_of(state)] == [
+        (None, "One"), (1, "Two"), (1, "Three"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["pi", "claude-code", "openai-chat"])
+async def test_no_session_is_made_for_a_file_that_says_nothing(tmp_path: Path, form: str):
+    lines = {
+        "pi": [{"type": "session", "id": "s", "cwd": "/"}, {"type": "message", "id": "a", "message": {"role": "x"}}],
+        "claude-code": [line("progress", "p", None), user("a", "p", 7)],
+        "openai-chat": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:;base64,?"}}]}],
+    }[form]
+    async with memory() as service:
+        report = await import_transcript(service, written(tmp_path / "t.jsonl", *lines), form)
+        assert [info async for info in service.sessions()] == []
+
+    assert (report.sessions, report.unread_count) == ([], 1)
+
+
+async def test_a_report_of_usage_of_pi_that_cannot_be_read_costs_itself_alone(tmp_path: Path):
+    said_ = [{"type": "text", "text": "hi"}]
+    message = {"role": "assistant", "content": said_, "model": "m", "stopReason": "stop", "usage": {"input": 2**70}}
+    path = written(
+        tmp_path / "t.jsonl", {"type": "session", "id": "s", "cwd": "/"}, {"type": "message", "message": message}
+    )
+    async with memory() as service:
+        report, state = await imported(service, path)
+
+    assert (report.unread, report.left_out) == ([], {"usage": 1})
+    assert (state.table.at(1).turns[0].usage, said(frames_of(state))) == (None, [("assistant", "hi")])
