@@ -39,19 +39,19 @@ def whole(problems: Problems, dialect: str, messages: object, where: str) -> Non
     met: dict[int, object] = {}  # a list may hold itself
     while left:
         value = left.pop()
-        if not isinstance(value, str | bytes):
-            if id(value) in met:
-                continue
-            met[id(value)] = value
         if isinstance(value, str):
             characters += len(value)
         elif isinstance(value, bytes):
             characters += (len(value) + 2) // 3 * 4
-        elif isinstance(value, list | tuple):
-            left.extend(cast("list[object]", value))
-        elif (found := as_mapping(value)) is not None:
-            images += _is_image(found)
-            left.extend([item for key, item in found.items() if key not in _WRITTEN])
+        elif id(value) not in met:
+            met[id(value)] = value
+            if isinstance(value, list):
+                left += cast("list[object]", value)
+            elif isinstance(value, tuple):
+                left += cast("tuple[object, ...]", value)
+            elif (found := as_mapping(value)) is not None:
+                images += _is_image(found)
+                left += [item for key, item in found.items() if key not in _WRITTEN]
     if limits.images is not None and images > limits.images:
         problems.add(where, "limit", f"hold {images:,} images; the provider takes {limits.images:,} in one request")
     if limits.megabytes is not None and characters > limits.megabytes << 20:
@@ -62,7 +62,7 @@ def _is_image(block: Mapping[str, Any]) -> bool:
     kind = block.get("type")
     if isinstance(kind, str):
         return kind in _IMAGE_TYPES
-    blob = next((held for key in _BLOBS if (held := as_mapping(block.get(key))) is not None), None)
+    blob = next((held for key in _BLOBS if key in block and (held := as_mapping(block[key])) is not None), None)
     mime = None if blob is None else blob.get("mime_type", blob.get("mimeType"))
     return isinstance(mime, str) and mime.startswith("image/")
 

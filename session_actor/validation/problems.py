@@ -137,7 +137,7 @@ class Problems:
 
 def as_mapping(value: object) -> Mapping[str, Any] | None:
     """A dict as it is, a model of an SDK as the dict that it stands for; None: neither."""
-    if isinstance(value, dict | Mapping):  # a dict first: asking the abstract class is slow
+    if isinstance(value, (dict, Mapping)):  # a dict first: asking the abstract class is slow
         return value  # pyright: ignore[reportUnknownVariableType] - of anything
     dump = getattr(value, "model_dump", None)
     if dump is None or isinstance(value, type):
@@ -165,12 +165,12 @@ def _no_json(value: object) -> str | None:
     for _ in range(_DEEPEST):
         below: dict[int, Any] = {}
         for item in level.values():
-            if isinstance(item, dict | Mapping):
+            if isinstance(item, (dict, Mapping)):
                 inside = cast("Mapping[object, Any]", item)
                 if not all(isinstance(key, str) for key in inside):
                     return "a key that is no text"
                 below |= {id(inner): inner for inner in inside.values()}
-            elif isinstance(item, list | tuple):
+            elif isinstance(item, (list, tuple)):
                 below |= {id(inner): inner for inner in cast("list[Any]", item)}
             elif (stranger := _no_leaf(item)) is not None:
                 return stranger
