@@ -33,7 +33,8 @@ from .events import (
     RequestRefused,
     Uncompacted,
 )
-from .grow import frame_on, standing_in
+from .grow import frame_of_texts, frame_on, standing_in
+from .heads import Misfit, check_branch, check_branches, check_free, make_branch, move
 from .keys import KeyEntry, answer_of
 from .runs import contains, merged
 from .spending import plus
@@ -55,10 +56,6 @@ CALLS_KEPT: Final = 1_024
 """How many ids of tool calls a session remembers: the newest."""
 
 
-class _Misfit(Exception):
-    """Why a record does not fit."""
-
-
 def apply(state: State, event: AnyEvent, seq: int, at_us: int, found: Found = None) -> Any:
     """Change `state` by `event`, which is record `seq` made at `at_us` (microseconds since the epoch, UTC).
 
@@ -69,7 +66,7 @@ def apply(state: State, event: AnyEvent, seq: int, at_us: int, found: Found = No
     """
     try:
         reply = _APPLIERS[type(event)](state, event, at_us, found)
-    except _Misfit as error:
+    except Misfit as error:
         raise ReplayError(event.kind, seq, str(error)) from None
     if event.key is not None and event.args is not None:
         state.keys.remember(event.key, KeyEntry(seq, event.args, answer_of(event)))
@@ -79,7 +76,7 @@ def apply(state: State, event: AnyEvent, seq: int, at_us: int, found: Found = No
 
 def _created(state: State, event: Created, at_us: int, _found: Found) -> None:
     if state.created_at_us is not None:
-        raise _Misfit("the session was already created")
+        raise Misfit("the session was already created")
     state.session = event.session
     state.created_at_us = at_us
     state.raw_metadata = event.metadata
@@ -90,15 +87,13 @@ def _created(state: State, event: Created, at_us: int, _found: Found) -> None:
 def _pushed(state: State, event: Pushed, at_us: int, parent: Frame | None) -> Frame:
     frame_id, branch, new_branch = event.id, event.branch, event.new_branch
     if frame_id < state.next_id:
-        raise _Misfit(f"the id {frame_id} of its frame is not new")
+        raise Misfit(f"the id {frame_id} of its frame is not new")
     table = state.table
     frames, place = table.frames, frame_id - table.first
     if parent is None:
         if new_branch is not None or branch is not None:
-            _check_branches(state, branch, new_branch)
-        if type(event) is Added and place == len(frames):
-            parent = frames[-1] or _cold_parent(table, event)
-        elif event.parent is not None:
+            check_branches(state, branch, new_branch)
+        if event.parent is not None:
             parent = table.slot(event.parent) or _cold_parent(table, event)
     frame = frame_on(parent, event, at_us)
     if event.turns is not None or place != len(frames):
@@ -107,13 +102,35 @@ def _pushed(state: State, event: Pushed, at_us: int, parent: Frame | None) -> Fr
         frames.append(frame)
         state.next_id = frame_id + 1
     if new_branch is not None:
-        _make_branch(state, new_branch, frame_id, event.attach)
+        make_branch(state, new_branch, frame_id, event.attach)
     elif branch is None:
         state.head = frame_id
         if state.attached is not None:
             state.branches[state.attached] = frame_id
     else:
-        _move(state, branch, frame_id)
+        move(state, branch, frame_id)
+    return frame
+
+
+def _added(state: State, event: Added, at_us: int, parent: Frame | None) -> Frame:
+    """As `_pushed`. Most records are two texts on top of the newest frame, and move the head: they go a short way."""
+    frame_id, frames = event.id, state.table.frames
+    below = frames[-1]
+    if (
+        below is None
+        or below.id != frame_id - 1
+        or event.turns is not None
+        or event.instructions is not None
+        or event.branch is not None
+        or event.new_branch is not None
+    ):
+        return _pushed(state, event, at_us, parent)
+    frame = frame_of_texts(below, event, at_us)
+    frames.append(frame)
+    state.next_id = frame_id + 1
+    state.head = frame_id
+    if state.attached is not None:
+        state.branches[state.attached] = frame_id
     return frame
 
 
@@ -121,11 +138,11 @@ def _cold_parent(table: Table, event: Pushed) -> Frame:
     """What a keyframe on a cold frame knows of it: as much as it inherits."""
     place = event.place
     if place is None or event.parent is None or not table.is_cold(event.parent):
-        raise _Misfit(f"there is no frame {event.parent}")
+        raise Misfit(f"there is no frame {event.parent}")
     configured = place.configured
     instructions = None if configured is None else table.instructions_of(configured)
     if instructions is None and configured is not None:
-        raise _Misfit(f"the instructions of frame {configured} are not there")
+        raise Misfit(f"the instructions of frame {configured} are not there")
     return standing_in(event.parent, place, instructions)
 
 
@@ -168,7 +185,7 @@ def _popped(state: State, event: Popped, _at_us: int, found: list[Frame] | None)
         if state.attached is not None:
             state.branches[state.attached] = to
     else:
-        _move(state, branch, to)
+        move(state, branch, to)
     return found
 
 
@@ -176,10 +193,10 @@ def _from_head(state: State, event: Popped) -> list[Frame]:
     """The frames that are popped, newest first, down to the first cold one."""
     head = state.head
     if event.branch is not None:
-        _check_branch(state, event.branch)
+        check_branch(state, event.branch)
         head = state.branches[event.branch]
     if head != event.head:
-        raise _Misfit(f"the head is {head}, not {event.head}")
+        raise Misfit(f"the head is {head}, not {event.head}")
     table, at = state.table, head
     found: list[Frame] = []
     for _ in range(event.n):
@@ -191,14 +208,14 @@ def _from_head(state: State, event: Popped) -> list[Frame]:
         found.append(frame)
         at = frame.parent
     if len(found) != event.n or at != event.to:
-        raise _Misfit(f"frame {event.to} is not {event.n} below frame {head}")
+        raise Misfit(f"frame {event.to} is not {event.n} below frame {head}")
     return found
 
 
 def _moved(state: State, event: Moved, _at_us: int, found: Frame | None) -> Frame | None:
     to, branch = event.to, event.branch
     if branch is not None and state.branches.get(branch, -1) != to:
-        raise _Misfit(f"branch {branch!r} is not at frame {to}, or is not")
+        raise Misfit(f"branch {branch!r} is not at frame {to}, or is not")
     if found is None and to is not None:
         found = _existing(state, to)
     state.attached = branch
@@ -208,15 +225,15 @@ def _moved(state: State, event: Moved, _at_us: int, found: Frame | None) -> Fram
 
 def _branched(state: State, event: Branched, _at_us: int, found: Frame | None) -> Frame | None:
     if found is None:
-        _check_free(state, event.name)
+        check_free(state, event.name)
         found = _existing(state, event.at)
-    _make_branch(state, event.name, event.at, event.attach)
+    make_branch(state, event.name, event.at, event.attach)
     return found
 
 
 def _checkpointed(state: State, event: Checkpointed, _at_us: int, found: Frame | None) -> Frame | None:
     if found is None:
-        _check_free(state, event.name)
+        check_free(state, event.name)
         found = _existing(state, event.frame)
     if not state.checkpoints:
         state.checkpoints = {event.name: event.frame}
@@ -226,7 +243,7 @@ def _checkpointed(state: State, event: Checkpointed, _at_us: int, found: Frame |
 
 
 def _renamed(state: State, event: Renamed, _at_us: int, _found: Found) -> None:
-    _check_free(state, event.new)
+    check_free(state, event.new)
     if event.name in state.branches:
         state.branches[event.new] = state.branches.pop(event.name)
         if state.attached == event.name:
@@ -234,18 +251,18 @@ def _renamed(state: State, event: Renamed, _at_us: int, _found: Found) -> None:
     elif event.name in state.checkpoints:
         state.checkpoints[event.new] = state.checkpoints.pop(event.name)
     else:
-        raise _Misfit(f"there is no name {event.name!r}")
+        raise Misfit(f"there is no name {event.name!r}")
 
 
 def _name_deleted(state: State, event: NameDeleted, _at_us: int, _found: Found) -> None:
     if event.name == state.attached:
-        raise _Misfit(f"branch {event.name!r} is attached")
+        raise Misfit(f"branch {event.name!r} is attached")
     if event.name in state.branches:
         del state.branches[event.name]
     elif event.name in state.checkpoints:
         del state.checkpoints[event.name]
     else:
-        raise _Misfit(f"there is no name {event.name!r}")
+        raise Misfit(f"there is no name {event.name!r}")
 
 
 def _ended(state: State, event: Ended, _at_us: int, _found: Found) -> None:
@@ -257,7 +274,7 @@ def _history_copied(state: State, event: HistoryCopied, at_us: int, _found: Foun
     for copied in event.frames:
         frame_id, parent = copied.frame.id, copied.frame.parent
         if frame_id < next_id:
-            raise _Misfit(f"the id {frame_id} of a frame is not new")
+            raise Misfit(f"the id {frame_id} of a frame is not new")
         if parent is not None and parent not in seen and _existing(state, parent) is None:
             _cold_parent(state.table, copied.frame)
         seen.add(frame_id)
@@ -280,7 +297,7 @@ def _check_seal(state: State, event: HistorySealed, seen: Container[int], next_i
         if frame_id is not None and frame_id not in seen:
             _existing(state, frame_id)
     if event.next_id < next_id or (event.attached is not None and event.attached not in branches):
-        raise _Misfit("its numbers and names are not those of the copied frames")
+        raise Misfit("its numbers and names are not those of the copied frames")
 
 
 def _history_sealed(state: State, event: HistorySealed, _at_us: int, _found: Found) -> None:
@@ -301,10 +318,10 @@ def _history_sealed(state: State, event: HistorySealed, _at_us: int, _found: Fou
 def _pruned(state: State, event: Pruned, _at_us: int, _found: Found) -> None:
     dropped = merged(event.dropped)
     if dropped and not 0 < dropped[0][0] <= dropped[-1][1] < state.next_id:
-        raise _Misfit("it drops what is no frame of this session")
+        raise Misfit("it drops what is no frame of this session")
     for tip in (state.head, *state.branches.values(), *state.checkpoints.values()):
         if tip is not None and contains(dropped, tip):
-            raise _Misfit(f"it drops frame {tip}, which is held")
+            raise Misfit(f"it drops frame {tip}, which is held")
     state.table = state.table.without(dropped)
     without_pruned(state, dropped)
 
@@ -323,7 +340,7 @@ def _request_refused(state: State, event: RequestRefused, _at_us: int, _found: F
 def _compacted(state: State, event: Compacted, _at_us: int, _found: Found) -> Compaction:
     _existing(state, event.covered_frame)
     if event.generation <= state.generation:
-        raise _Misfit(f"its number {event.generation} is not new")
+        raise Misfit(f"its number {event.generation} is not new")
     return note_compaction(state, event, state.seq + 1)
 
 
@@ -338,49 +355,18 @@ def _pinned(state: State, event: Pinned, _at_us: int, found: Frame | None) -> Fr
     return found
 
 
-def _move(state: State, branch: str, head: int | None) -> None:
-    """Move the head of a branch, and the session's own with it when it is on that branch."""
-    if branch == state.attached:
-        state.head = head
-    state.branches[branch] = head
-
-
-def _make_branch(state: State, name: str, head: int, attach: bool) -> None:  # noqa: FBT001 - a keyword costs here
-    state.branches[name] = head
-    if attach:
-        state.attached = name
-        state.head = head
-
-
-def _check_free(state: State, name: str) -> None:
-    if name in state.branches or name in state.checkpoints:
-        raise _Misfit(f"the name {name!r} is taken")
-
-
-def _check_branches(state: State, branch: str | None, new_branch: str | None) -> None:
-    if new_branch is not None:
-        _check_free(state, new_branch)
-    elif branch is not None:
-        _check_branch(state, branch)
-
-
-def _check_branch(state: State, name: str) -> None:
-    if name not in state.branches:
-        raise _Misfit(f"there is no branch {name!r}")
-
-
 def _existing(state: State, frame_id: int) -> Frame | None:
     """A frame that must be there; None for a cold one."""
     frame = state.table.slot(frame_id)
     if frame is None and not state.table.is_cold(frame_id):
-        raise _Misfit(f"there is no frame {frame_id}")
+        raise Misfit(f"there is no frame {frame_id}")
     return frame
 
 
 _APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int, Any], object]]] = {
     Created: _created,
     Pushed: _pushed,
-    Added: _pushed,
+    Added: _added,
     Popped: _popped,
     Moved: _moved,
     Branched: _branched,

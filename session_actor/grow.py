@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from .calls import open_after, still_held
 from .events import Place
 from .frames import Frame
@@ -15,7 +17,7 @@ from .spending import NOTHING_SPENT, plus
 
 if TYPE_CHECKING:
     from .events import Pushed
-    from .frames import Artifact, Instructions, Retraction
+    from .frames import Artifact, Instructions
 
 KEYFRAMES: Final = 32
 """Every so many ids there is a keyframe."""
@@ -31,38 +33,30 @@ _NOTHING: Final = Frame(0, None, 0, 0, spent=NOTHING_SPENT)
 def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
     """The frame of `event` on top of `parent` (None: it is the first of its stack), pushed at `at_us`."""
     below = _NOTHING if parent is None else parent
-    frame_id, turns, instructions = event.id, event.turns, event.instructions
-    parent_id = below.id or None
-    user_input, assistant_output = event.user_input, event.assistant_output
-    exchange, step, open_calls = below.exchange, below.step, below.open_calls
-    artifacts, spent = _NONE, below.spent
-    retracted: Retraction | None = None
+    turns, instructions = event.turns, event.instructions
     if turns is None:
-        if user_input:
+        frame = frame_of_texts(below, event, at_us)
+        return frame if instructions is None else _configured(frame, instructions)
+    frame_id, parent_id = event.id, below.id or None
+    exchange, step, open_calls, spent = below.exchange, below.step, below.open_calls, below.spent
+    spoke = False
+    for turn in turns:
+        if turn.role == "user":
             exchange = frame_id
-        if assistant_output:
+        elif turn.role == "assistant":
             step = frame_id
-        if open_calls and (user_input or assistant_output):
-            open_calls = still_held(open_calls)
-    else:
-        spoke, artifacts, retracted = False, event.artifacts, event.retracted  # a text notes none
-        for turn in turns:
-            if turn.role == "user":
-                exchange = frame_id
-            elif turn.role == "assistant":
-                step = frame_id
-                spoke = True
-            if turn.usage is not None and spent is not None:
-                spent = plus(spent, turn.usage)
-        if spoke or open_calls or event.holds:
-            open_calls = open_after(open_calls, frame_id, turns, event.holds)
+            spoke = True
+        if turn.usage is not None and spent is not None:
+            spent = plus(spent, turn.usage)
+    if spoke or open_calls or event.holds:
+        open_calls = open_after(open_calls, frame_id, turns, event.holds)
     return Frame(
         frame_id,
         parent_id,
         below.depth + 1,
         at_us,
-        user_input,
-        assistant_output,
+        event.user_input,
+        event.assistant_output,
         event.assumptions,
         event.decisions,
         turns,
@@ -76,10 +70,45 @@ def frame_on(parent: Frame | None, event: Pushed, at_us: int) -> Frame:
         open_calls,
         below.configured if instructions is None else frame_id,
         below.run_from if parent_id == frame_id - 1 else frame_id,
-        artifacts,
+        event.artifacts,
         spent,
-        retracted,
+        event.retracted,
     )
+
+
+def frame_of_texts(below: Frame, event: Pushed, at_us: int) -> Frame:
+    """The frame of an event without turns: its two texts say all; it notes no artifact and takes nothing back."""
+    frame_id, parent_id = event.id, below.id or None
+    user_input, assistant_output, open_calls = event.user_input, event.assistant_output, below.open_calls
+    if open_calls and (user_input or assistant_output):
+        open_calls = still_held(open_calls)
+    return Frame(
+        frame_id,
+        parent_id,
+        below.depth + 1,
+        at_us,
+        user_input,
+        assistant_output,
+        event.assumptions,
+        event.decisions,
+        None,
+        event.forked_from,
+        event.pinned,
+        None,
+        event.holds,
+        below.in_force,
+        frame_id if user_input else below.exchange,
+        frame_id if assistant_output else below.step,
+        open_calls,
+        below.configured,
+        below.run_from if parent_id == frame_id - 1 else frame_id,
+        _NONE,
+        below.spent,
+    )
+
+
+def _configured(frame: Frame, instructions: Instructions) -> Frame:
+    return msgspec.structs.replace(frame, instructions=instructions, in_force=instructions, configured=frame.id)
 
 
 def is_keyframe(frame_id: int, parent: int | None) -> bool:
