@@ -22,6 +22,7 @@ from .pruner import Pruner
 from .recovery import LogRecovery, Recovered
 from .removal import Remover
 from .session_log import Extent, SessionLog
+from .snapshot import shelves, slots_without_look
 from .snapshotter import Snapshotter
 from .syncer import Syncer
 from .trouble import Trouble
@@ -252,7 +253,9 @@ class Engine:
 
     def _attach(self, logs: list[SessionLog], first_seqs: Mapping[SessionLog, int]) -> None:
         """Tell sessions in the log what the catalog has of them. Blocks. `first_seqs`: their oldest records there."""
+        found = shelves(self._disk, self.layout.snapshots)
         for log in logs:
+            log.slots = slots_without_look(log.session, found)
             row = self.catalog.get(log.session)
             if row is not None and row.birth == log.birth:
                 log.created_us = row.created_us

@@ -119,8 +119,9 @@ class Loader:
             if ahead is not None and ahead.extent is places.extent and before is None and snapshots and logged:
                 rest = [line for place in places.log for line in place.behind(ahead.start.seq).lines(self._disk, "")]
                 return places, ahead._replace(log=rest)
-            read = partial(self.read, log, places, before, snapshots=snapshots)
             known_empty = log.slots is not None and not (log.slots.good or log.slots.damaged)
+            slots = log.slots if known_empty else None
+            read = partial(self.read, log, places, before, snapshots=snapshots, slots=slots)
             try:
                 in_memory = places.extent is None and logged and (known_empty or not snapshots)
                 found = read() if in_memory else await self._thread.run(read)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from .gathering import Gathering
-from .names import snapshot_path
 from .session_log import Extent, SessionLog
-from .snapshot import SLOTS, Slots
+from .snapshot import shelves, slots_without_look
 
 if TYPE_CHECKING:
     import asyncio
@@ -54,23 +53,15 @@ class LookUps:
         return await self._gathering.ask(session)
 
     def _look_up(self, sessions: list[str]) -> list[LookedUp]:
-        rows, shelves = self._catalog.get_all(sessions), self._shelves()
-        return [self._found(session, row, shelves) for session, row in zip(sessions, rows, strict=True)]
+        rows, found = self._catalog.get_all(sessions), shelves(self._disk, self._snapshots)
+        return [self._found(session, row, found) for session, row in zip(sessions, rows, strict=True)]
 
-    def _found(self, session: str, row: CatalogRow | None, shelves: set[str] | None) -> LookedUp:
+    def _found(self, session: str, row: CatalogRow | None, found: frozenset[str] | None) -> LookedUp:
         if row is None:
             return LookedUp(None, self._catalog.deleted(session))
         if self._is_deleted(session, row.birth):
             return LookedUp(None, deleted=True)
         extent = Extent(row.journal, row.bytes, row.seq, row.sum, row.crc)
         log = SessionLog(session, row.birth, row.created_us, extent)
-        shelf, _, _ = snapshot_path(session, SLOTS[0]).partition("/")
-        log.ahead = self._loader.read_ahead(log, None if shelves is None or shelf in shelves else Slots([], []))
+        log.ahead = self._loader.read_ahead(log, slots_without_look(session, found))
         return LookedUp(log, deleted=False)
-
-    def _shelves(self) -> set[str] | None:
-        """The folders of snapshots that are there; None: that cannot be told. Most sessions have no snapshot."""
-        try:
-            return set(self._disk.list(self._snapshots))
-        except OSError:
-            return None

@@ -114,6 +114,23 @@ def look(disk: Disk, folder: str, session: str, birth: str) -> Slots:
     return found._replace(refused=tuple(refused))
 
 
+def shelves(disk: Disk, folder: str) -> frozenset[str] | None:
+    """The folders of snapshots in `folder`, that of all; None: that cannot be told. Blocks."""
+    try:
+        return frozenset(disk.list(folder))
+    except OSError:
+        return None
+
+
+def slots_without_look(session: str, found: frozenset[str] | None) -> Slots | None:
+    """The empty slots of a session that has no folder among the `shelves` that were found; None: look.
+
+    Most sessions are short and have no snapshot, and to look is to try to open two files.
+    """
+    shelf, _, _ = snapshot_path(session, SLOTS[0]).partition("/")
+    return None if found is None or shelf in found else Slots([], [])
+
+
 def read_slot(disk: Disk, slot: Slot, session: str, birth: str) -> Snapshot:
     """The snapshot in a slot, which may have been overwritten since by a newer one. Blocks.
 

@@ -14,7 +14,7 @@ from session_actor.persistence.disk_thread import DiskThread
 from session_actor.persistence.gathering import GROUP, Gathering
 from session_actor.persistence.storage import OsDisk
 
-from .conformance_tools import opened
+from .conformance_tools import opened, push
 from .stores import fill
 
 
@@ -158,3 +158,18 @@ async def test_no_snapshot_is_looked_for_where_no_folder_is_of_it(root):
         store.release(lease)
         lease = await store.acquire("a", create=False)
         assert (await store.load(lease)).report.snapshot_seq == 40
+
+
+async def test_a_session_that_is_whole_in_the_log_is_loaded_without_the_disk(tmp_path):
+    async with opened(FileStore(tmp_path / "store", cut_at_close=0)) as store:
+        push(store, await store.acquire("a", create=True), 5)
+    disk = CountingDisk()
+    async with opened(FileStore(tmp_path / "store", disk=disk, cut_at_close=0), working=False) as store:
+        disk.jobs = 0
+        disk.paths.clear()
+        loaded = await store.load(lease := await store.acquire("a", create=False))
+        assert (loaded.report.log_records, disk.jobs, disk.paths) == (5, 0, [])
+        store.save(lease, 5, b'{"snapshot":3}')
+        await store.saved(lease, 5)
+    async with opened(FileStore(tmp_path / "store", cut_at_close=0), working=False) as store:
+        assert (await store.load(await store.acquire("a", create=False))).report.snapshot_seq == 5
