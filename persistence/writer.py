@@ -84,6 +84,9 @@ class Writer:
             log, thread, trouble, on_ready=self._turn, on_failure=lambda error: self._fail(error, "segment_failed")
         )
         self._turn_planned = self._burst_planned = False
+        self._asking: SessionLog | None = None
+        self._asked = 0
+        """How often since the last turn another session asked than the one before, `_asking`."""
         self._crashed: asyncio.Future[None] | None = None
 
     @property
@@ -144,7 +147,7 @@ class Writer:
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        self._turn_planned = False
+        self._turn_planned, self._asked = False, 0
         try:
             self.step()
         except Exception as error:
@@ -157,10 +160,14 @@ class Writer:
 
         One record alone behind others that were written so is the case that counts: a reply waits for it. It is written
         out here, without helpers, since the calls would take longer than the write. Whatever is unusual takes steps.
+        Where many sessions ask in one turn of the loop, those that come late share a write at its end.
         """
         backlog, syncer, waiters = self._backlog, self._syncer, self.waiters
         batch, entries, position = syncer.growing, backlog.entries, backlog.appended_position
-        if batch is None or len(entries) != 1 or batch.segment.end >= syncer.grows_to:
+        if entries and entries[-1][0] is not self._asking:
+            self._asking, self._asked = entries[-1][0], self._asked + 1
+        late = self._asked > INLINE_RECORDS
+        if late or batch is None or len(entries) != 1 or batch.segment.end >= syncer.grows_to:
             self._reach_by_steps()
             return
         log, seq, at_us, kind, data, weight = entries[0]
@@ -200,7 +207,8 @@ class Writer:
             waiters.position = position
 
     def _reach_by_steps(self) -> None:
-        if self._in_flight is None and len(self._backlog.entries) <= INLINE_RECORDS:
+        short = len(self._backlog.entries) <= INLINE_RECORDS and self._asked <= INLINE_RECORDS
+        if short and self._in_flight is None:
             self.step()
         else:
             self.wake()

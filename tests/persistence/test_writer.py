@@ -65,6 +65,23 @@ async def test_a_short_queue_is_written_before_reach_returns(root):
         assert [bytes(line.r).count(b'"text":"c"') for line in log_lines(root)] == [0, 0, 0, 1]
 
 
+async def test_of_many_sessions_that_ask_in_one_turn_those_that_come_late_share_a_write(root):
+    disk = TroubledDisk()
+    async with opened(FileStore(root, disk=disk)) as store:
+        leases = await warm(store, *(f"session {number}" for number in range(100)))
+        before = disk.calls.count("write")
+        for lease in leases:
+            position = say(store, lease, "second")
+            store.reach("written")
+        assert store.written_position < position
+        await store.flush("written")
+        assert 32 < disk.calls.count("write") - before <= 40
+        assert [line.session for line in log_lines(root)] == [lease.session for lease in leases] * 2
+        position = say(store, leases[0], "in the next turn")
+        store.reach("written")
+        assert store.written_position == position
+
+
 async def test_a_long_queue_is_written_by_the_thread_in_order(root):
     async with opened(FileStore(root)) as store:
         one, two = await warm(store, "one", "two")
