@@ -30,14 +30,16 @@ class Leaving:
     def __init__(self, people: Population) -> None:
         """Nothing has changed yet."""
         self._people = people
+        self._cells: list[Cell] = []
         self._refs: dict[Cell, ServerRef] = {}
 
     async def refuse(self, timeout_s: float, why: Callable[[], SessionActorError]) -> None:
         """Refuse new messages with `why`, and answer those that wait, the held ones too, in `timeout_s` seconds."""
         people = self._people
         people.closed = why
+        self._cells, _ = people.cells()
         waits: list[Coroutine[Any, Any, Any]] = []
-        for cell in people.cells()[0]:
+        for cell in self._cells:
             ref, cell.ref = cell.ref, Dormant(cell)
             if isinstance(ref, ServerRef):
                 self._refs[cell] = ref
@@ -57,8 +59,8 @@ class Leaving:
 
     def go(self) -> None:
         """Tell readers of changes, and hooks, that the sessions are unloaded."""
-        end_feeds((*self._refs, *self._people.cells()[1]))
-        self._people.hooks.closed(tuple(self._refs))
+        end_feeds((*self._cells, *self._people.cells()[1]))
+        self._people.hooks.closed(self._cells)
 
 
 async def save_all(people: Population) -> None:
