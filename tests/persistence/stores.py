@@ -48,7 +48,7 @@ def taken(root: Path) -> dict[str, bytes | None]:
 
 def put(root: Path, content: dict[str, bytes | None]) -> None:
     """Write again what was taken, for its user alone."""
-    root.mkdir(mode=0o700)
+    root.mkdir(mode=0o700, exist_ok=True)
     for name, data in content.items():
         if data is None:
             (root / name).mkdir(mode=0o700)
