@@ -50,11 +50,12 @@ class Leaving:
         await asyncio.gather(*waits, return_exceptions=True)
 
     def stay(self) -> None:
-        """Take messages again, as if nothing had been."""
+        """Take messages again, as if nothing had been; what is being unloaded comes back with the next message."""
         people = self._people
         people.closed = None
         for cell, ref in self._refs.items():
-            if people.has(cell) and isinstance(cell.ref, Dormant) and ref.phase != "ended":
+            stays = ref.slot.ending is None and ref.phase != "ended"
+            if stays and people.has(cell) and isinstance(cell.ref, Dormant):
                 people.enter(cell, ref)
 
     def go(self) -> None:
