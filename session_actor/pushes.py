@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -52,14 +52,16 @@ def push(  # noqa: C901, PLR0912, PLR0917 - the hot path: calls and keywords cos
 ) -> Decision:
     """A frame on top of the head, or on a new branch at `forked`. What is plainly right is not checked by a call."""
     user_input, assistant_output, turns = command.user_input, command.assistant_output, command.turns
-    assumptions, decisions, pinned = command.assumptions, command.decisions, command.pinned
+    assumptions: Any = command.assumptions
+    decisions: Any = command.decisions
+    pinned = command.pinned
     if type(user_input) is not str:
         user_input = checked(content.text, user_input, "user_input")
     if type(assistant_output) is not str:
         assistant_output = checked(content.text, assistant_output, "assistant_output")
-    if type(assumptions) is not tuple:
+    if type(assumptions) is not _TUPLE:
         assumptions = given_texts(assumptions, "assumptions")
-    if type(decisions) is not tuple:
+    if type(decisions) is not _TUPLE:
         decisions = given_texts(decisions, "decisions")
     weight = SMALL + len(user_input) + len(assistant_output)
     for text in assumptions + decisions:
@@ -327,5 +329,6 @@ def _branch_when_detached(state: State, on: str | None) -> str | None:
 
 
 _BLANK: Final = ""
+_TUPLE: Final[Any] = tuple
 _NO_CALLS: Final[tuple[ToolCall, ...]] = ()
 _NONE: Final[tuple[str, ...]] = ()
