@@ -1,7 +1,6 @@
 """No server can hang a caller: every end resolves every call, with an error of its own and without content."""
 
 import asyncio
-import time
 from typing import Any
 
 import msgspec
@@ -256,12 +255,10 @@ async def test_a_pending_reply_shows_the_server_and_the_type_of_the_message_and_
 async def test_a_wedged_handler_that_swallows_cancellation_is_reported_and_its_reply_ignored(life: Life) -> None:
     events: list[Any] = []
     async with DynamicSupervisor(on_event=events.append) as root:
-        ref = root.spawn(life.spec())
+        ref = root.spawn(life.spec(shutdown_s=3600))
         caller = asyncio.create_task(ref.call(Stubborn(), timeout_s=None))
         await life.held.wait()
-        begun_s = time.monotonic()
         await ref.stop(timeout_s=0.01)
-        assert time.monotonic() - begun_s < 5
         with pytest.raises(ServerKilled):
             await caller
         assert "leaked" in [event.kind for event in events]

@@ -21,7 +21,7 @@ async def hang(ctx: HookContext) -> None:
 async def main(root: str) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    hooks = [Hook("bill", hang, "ended", mandatory=True), Hook("off", tell, "passivated")]
+    hooks = [Hook("bill", hang, "ended", mandatory=True, timeout_s=3600), Hook("off", tell, "passivated")]
     async with SessionService.open(root, hooks=hooks, close_timeout_s=0.5) as service:
         await service.session("open", create=True)
         await service.session("over", create=True)
