@@ -20,8 +20,14 @@ def disk() -> TroubledDisk:
 
 
 @pytest.fixture
-async def service(folder, disk):
-    service = SessionService.open(FileStore(folder, disk=disk), close_timeout_s=0.4)
+def patience_s() -> float:
+    """How long a handover waits for the disk."""
+    return 0.4
+
+
+@pytest.fixture
+async def service(folder, disk, patience_s):
+    service = SessionService.open(FileStore(folder, disk=disk), close_timeout_s=patience_s)
     await service.start()
     yield service
     disk.errors.clear()
@@ -61,6 +67,7 @@ async def test_a_service_whose_disk_refuses_is_not_handed_over_and_goes_on(servi
         assert await inputs(session) == ["before", "only in memory", "afterwards"]
 
 
+@pytest.mark.parametrize("patience_s", [60])
 async def test_a_handover_waits_for_a_disk_that_comes_back(service, folder, disk):
     session = await service.session("user-42", create=True)
     refuse(disk)
@@ -81,6 +88,7 @@ async def test_a_disk_that_hangs_does_not_hold_the_old_one_for_ever(service, fol
     assert await inputs(session) == ["only in memory"]
 
     gate.set()
+    await settled(service)
     await service.handover("process")
     async with reopened(folder) as session:
         assert await inputs(session) == ["only in memory"]
