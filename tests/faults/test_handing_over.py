@@ -43,7 +43,7 @@ async def test_a_full_disk_keeps_the_old_process_serving_until_there_is_room(tmp
         assert [frame.user_input for frame in await session.stack()] == answered
 
         (disk / "filler").unlink()
-        await session.flush("synced")
+        await session.flush("synced", timeout_s=60)
         await service.handover("process")
         assert damage_in(disk / "store") == []
         async with SessionService.open(disk / "store") as heir:
