@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 _KEPT_SNAPSHOTS: Final = 2
 _SEQ: Final = attrgetter("seq")
+_START: Final = RecordRef()
+_NO_RECORDS: Final[list[Record]] = []
+_NO_FRAMES: Final[dict[int, Record]] = {}
+_NO_SNAPSHOTS: Final[list[tuple[int, bytes]]] = []
+"""Shared by the many sessions that have none, or of which nothing was read yet; never changed."""
 
 
 class MemoryRecords:
@@ -54,13 +59,13 @@ class MemoryRecords:
         self.created_us = 0
         self.deleted = False
         self.lease: Lease | None = None
-        self.base = RecordRef()
-        self._records: list[Record] = []
-        self._adding: dict[int, Record] = {}
+        self.base = _START
+        self._records = _NO_RECORDS
+        self._adding = _NO_FRAMES
         """By the id of each frame, the record that adds it; of the records that were made into lines."""
         self._queue: list[tuple[int, int, str, object]] = []
-        self._snapshots: list[tuple[int, bytes]] = []
-        self._refused: set[int] = set()
+        self._snapshots = _NO_SNAPSHOTS
+        self._refused: frozenset[int] = frozenset()
         """Records of snapshots that the session's owner cannot use: they do not count among those that are kept."""
 
     def end_lease(self) -> None:
@@ -109,6 +114,8 @@ class MemoryRecords:
         return [found[seq] for seq in sorted(found)]
 
     def _note(self, record: Record) -> None:
+        if self._records is _NO_RECORDS:
+            self._records, self._adding = [], {}
         self._records.append(record)
         self._adding.update(dict.fromkeys(frames_of(record.kind, record.data), record))
 
@@ -128,14 +135,15 @@ class MemoryRecords:
         """Keep a snapshot, unless there is a newer one, and the one before it."""
         if seq > self.saved_seq:
             self._snapshots = [*self._usable(), (seq, data)][-_KEPT_SNAPSHOTS:]
-            self._refused.discard(seq)
+            self._refused -= {seq}
 
     def _usable(self) -> list[tuple[int, bytes]]:
         return [snapshot for snapshot in self._snapshots if snapshot[0] not in self._refused]
 
     def snapshot(self, before: int | None) -> Snapshot | None:
         """The newest snapshot, of a record older than `before`; all records must be made."""
-        self._refused.update(seq for seq, _ in self._snapshots if before is not None and seq >= before)
+        if before is not None:
+            self._refused |= {seq for seq, _ in self._snapshots if seq >= before}
         for seq, data in reversed(self._snapshots):
             if before is None or seq < before:
                 return Snapshot(seq, self._sum_of(seq), msgspec.Raw(data))

@@ -151,8 +151,8 @@ class Cell:
         ref = self.ref
         return self.home.wake(self) if isinstance(ref, Dormant) else ref
 
-    def new_server(self) -> GenServer:
-        """The next incarnation of the session's server; what the supervisor calls."""
+    def __call__(self) -> GenServer:
+        """The next incarnation of the session's server; what the supervisor calls, which so keeps no method for it."""
         return self.home.new_server(self)
 
     @property

@@ -129,7 +129,7 @@ class Population:
 
         Raises ServiceClosed, ServiceDown, SessionDeleted.
         """
-        ref = self._spawn(cell, cell.new_server)
+        ref = self._spawn(cell, cell)
         cell.birth = birth
         return ref
 

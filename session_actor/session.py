@@ -36,7 +36,6 @@ from .loading import recover
 from .observing import SESSION, Watch
 from .observing import tell as tell_of
 from .outages import through_outages
-from .outputs import OutputGate
 from .prune import Prune, Save, unheld
 from .runs import count
 from .service_errors import SessionFenced, SessionNotFound
@@ -81,7 +80,7 @@ class SessionServer(SwappingServer):
         self._cell = cell
         self._store = store
         self._level: Level = level
-        self._gate = OutputGate(store, self.defer)
+        self._held = None
         self._lease: Lease
         self._state: State
         self._position = 0

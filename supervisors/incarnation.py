@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .errors import (
     CrashSummary,
@@ -22,7 +22,7 @@ from .events import emit
 from .exits import KILLED, NORMAL, ExitReason
 from .gen_server import GenServer, run_continues
 from .messages import Ignore
-from .serving import active, serve
+from .serving import active, idle, serve
 from .slot import NO_HANDLERS, NOBODY, SHUT, Ending, Slot
 from .supervisor_base import SupervisorBase
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .messages import Continue
 
 KILL_GRACE_S = 0.25
+TASK_NAME: Final = "server"
 
 
 def launch(slot: Slot) -> None:
@@ -41,7 +42,8 @@ def launch(slot: Slot) -> None:
     slot.crash = slot.ending = slot.refuse = slot.reason = slot.current = None
     slot.lived_from_s = None
     floor = slot.floor
-    slot.task = asyncio.Task(incarnation(slot), loop=floor.loop)  # not by a task factory, which might be eager
+    # Not by a task factory, which might be eager; one name for all: 64 bytes a task for a number tell nothing.
+    slot.task = asyncio.Task(incarnation(slot), loop=floor.loop, name=TASK_NAME)
     floor.tasks[slot.task] = slot
     if floor.task_done is None:
         floor.task_done = partial(_task_done, floor.tasks)
@@ -55,6 +57,9 @@ async def incarnation(slot: Slot) -> None:
         return
     try:
         reason = await _begin(slot) or await _work(slot)
+        while reason is None:  # an idle server waits here, where it takes no second coroutine
+            await idle(slot)
+            reason = await serve(slot)
     except asyncio.CancelledError as error:
         reason = _cancelled(slot, task, error)
     except Exception as error:  # noqa: BLE001 - this is where a crash ends
@@ -100,9 +105,10 @@ async def _begin(slot: Slot) -> ExitReason | None:
     return None
 
 
-def _work(slot: Slot) -> Coroutine[Any, Any, ExitReason]:
-    """Return what the child does after its start."""
+def _work(slot: Slot) -> Coroutine[Any, Any, ExitReason | None]:
+    """Return what the child does after its start, until it ends; a server: or until it is idle."""
     if slot.server is not None:
+        slot.interrupt = True
         return serve(slot)
     if slot.behaviour is not None:
         return slot.behaviour.live(slot)

@@ -14,6 +14,7 @@ from .reply import CASTING, QUEUED, STARTED, PendingReply
 from .slot import NO_HANDLERS, OPEN, Slot, TraceEvent
 
 if TYPE_CHECKING:
+    import asyncio
     from collections import deque
     from collections.abc import Coroutine, Generator
     from contextvars import Context
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
     Item = CastItem | PendingReply[Any]
 
 
-async def serve(slot: Slot) -> ExitReason:
-    """Run messages until the server ends; an exception is its crash."""
+async def serve(slot: Slot) -> ExitReason | None:
+    """Run messages until the server ends, or until none waits (None); an exception is its crash."""
     budget = slot.floor.budget
     mailbox = slot.mailbox
-    create_future = slot.floor.loop.create_future
-    slot.interrupt = True
     while True:
         if slot.interrupt:
             reason = await attend(slot)
@@ -45,10 +44,15 @@ async def serve(slot: Slot) -> ExitReason:
         elif slot.ending is not None:
             return slot.ending.reason
         else:
-            slot.waker = create_future()
-            if not slot.suspended and slot.trace is None:
-                slot.door = OPEN
-            await slot.waker
+            return None
+
+
+def idle(slot: Slot) -> asyncio.Future[None]:
+    """Open the door for inline calls, and return what is done when `serve` is needed again."""
+    slot.waker = waker = slot.floor.loop.create_future()
+    if not slot.suspended and slot.trace is None:
+        slot.door = OPEN
+    return waker
 
 
 async def attend(slot: Slot) -> ExitReason | None:

@@ -146,6 +146,6 @@ async def _replace(slot: Slot, cell: Cell, former: Population, heir: Population,
 
 
 def _adopt(cell: Cell, ref: ServerRef, former: Population, heir: Population) -> None:
-    heir.supervisor.adopt(ref, heir.spec(cell, cell.new_server))
+    heir.supervisor.adopt(ref, heir.spec(cell, cell))
     former.leave(cell)
     heir.enter(cell, ref)

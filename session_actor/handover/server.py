@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from session_actor import snapshots
 from session_actor.loading import Recovered, recover
+from session_actor.outputs import OutputGate
 from session_actor.persistence import RecoveryReport
 from session_actor.supervisors import GenServer
 
@@ -14,7 +15,6 @@ from .errors import HandoverUnusable
 
 if TYPE_CHECKING:
     from session_actor.cell import Cell
-    from session_actor.outputs import OutputGate
     from session_actor.persistence import Lease, Store
     from session_actor.state import State
 
@@ -24,7 +24,7 @@ class SwappingServer(GenServer):
 
     __slots__ = (
         "_cell",
-        "_gate",
+        "_held",
         "_lease",
         "_position",
         "_save_at",
@@ -37,7 +37,7 @@ class SwappingServer(GenServer):
     version: ClassVar[int] = values.VERSION
 
     _cell: Cell
-    _gate: OutputGate
+    _held: OutputGate | None
     _lease: Lease
     _position: int
     _save_at: int
@@ -45,6 +45,14 @@ class SwappingServer(GenServer):
     _saved_seq: int
     _state: State
     _store: Store
+
+    @property
+    def _gate(self) -> OutputGate:
+        """Made by the first reply that must wait: most sessions never have one."""
+        gate = self._held
+        if gate is None:
+            gate = self._held = OutputGate(self._store, self.defer)
+        return gate
 
     def swap_out(self) -> values.Value:
         """The session's state as a plain value."""

@@ -55,7 +55,7 @@ class SwappedSession:
         Raises HandoverFailed: a step raised, or the pause was over; the old server has gone on, and no message is lost.
         """
         try:
-            await self._swapped.take(self._cell.new_server, timeout_s)
+            await self._swapped.take(self._cell, timeout_s)
         except (SystemCallFailed, Refusal) as error:
             raise HandoverFailed(f"session {self._cell.id!r}", str(error)) from error
         except SupervisorError as error:
