@@ -31,7 +31,7 @@ async def until_refused(session: Session, answered: list[str]) -> None:
 async def test_a_full_disk_keeps_the_old_process_serving_until_there_is_room(tmp_path):
     need_mounts()
     with tmpfs(tmp_path / "disk", 8 * MB) as disk:
-        service = SessionService.open(FileStore(disk / "store", segment_bytes=128 * 1024), close_timeout_s=1)
+        service = SessionService.open(FileStore(disk / "store", segment_bytes=128 * 1024), close_timeout_s=5)
         await service.start()
         session = await service.session("user-42", create=True)
         await session.push("0", durability="synced")
