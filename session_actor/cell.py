@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from session_actor.supervisors import errors as actors
+
 from . import telemetry
+from .deadline import seconds_left
 from .errors import CallTimeout
 from .service_errors import SessionDeleted, SessionFenced
 from .table import Table
@@ -87,9 +92,9 @@ class Dormant:
         """Start the session and put `message` into its new mailbox; raises what `Home.wake` raises."""
         return self._cell.server_ref().dispatch(message, timeout_s)
 
-    async def started(self) -> None:
+    async def started(self, timeout_s: float | None = None) -> None:
         """Start the session and wait until it is loaded."""
-        await self._cell.server_ref().started()
+        await self._cell.server_ref().started(timeout_s)
 
 
 class Cell:
@@ -238,23 +243,29 @@ class Cell:
         self.table = NOTHING
         self.stack = None
 
+    def _late(self, timeout_s: float | None) -> CallTimeout:
+        return CallTimeout(
+            f"session {self.id!r} was not loaded within {timeout_s} s; loading goes on: try again, see health()"
+        )
+
     async def ready(self, timeout_s: float | None) -> State:
         """The published state; loads the session when needed, and waits out a restart.
 
         Raises SessionDeleted, what loading raises, and CallTimeout after `timeout_s` seconds (None: no limit).
         """
-        try:
-            async with asyncio.timeout(timeout_s):
-                while (state := self.state) is None:
-                    if self.deleted:
-                        raise SessionDeleted(self.id)
-                    if self.fenced:
-                        raise SessionFenced(self.id)
-                    await self.ref.started()
-                    if self.state is None:
-                        await asyncio.sleep(0)  # crashed since; its restart is decided in the next turn of the loop
-        except TimeoutError:
-            raise CallTimeout(
-                f"session {self.id!r} was not loaded within {timeout_s} s; loading goes on: try again, see health()"
-            ) from None
+        deadline_s = inf if timeout_s is None else monotonic() + timeout_s
+        while (state := self.state) is None:
+            if self.deleted:
+                raise SessionDeleted(self.id)
+            if self.fenced:
+                raise SessionFenced(self.id)
+            ref, left_s = self.server_ref(), seconds_left(deadline_s)
+            if left_s == 0:
+                raise self._late(timeout_s)
+            try:
+                await ref.started(left_s)
+            except actors.CallTimeout:
+                raise self._late(timeout_s) from None
+            if self.state is None:
+                await asyncio.sleep(0)  # crashed since; its restart is decided in the next turn of the loop
         return state

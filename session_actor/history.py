@@ -15,7 +15,7 @@ from .losses import unknown
 from .names import MAIN
 from .runs import contains, merged
 from .table import SPAN
-from .weight import weigh, weight_of
+from .weight import SMALL, weigh, weight_of
 from .window.requests_made import window_on
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def created(session: str, metadata: object = None, source: Source | None = None)
     Raises `ValueNotStorable` for metadata that JSON cannot hold exactly, `RecordTooLarge` for more than a record holds.
     """
     event = Created(session=session, metadata=content.checked(content.free, metadata, "metadata"), source=source)
-    return event, weigh(event)
+    small = metadata is None and source is None
+    return event, SMALL + len(session) if small else weigh(event)
 
 
 class Held:

@@ -156,9 +156,10 @@ class SessionServer(SwappingServer):
         if not self._state.seq:
             self._admit("async")
             birth.happened = True
-            for event, weight in birth.events():
+            for number, (event, weight) in enumerate(birth.events()):
+                if number:
+                    await asyncio.sleep(0)  # a part of a long history may hold a megabyte
                 self._record(event, weight)
-                await asyncio.sleep(0)  # a part of a long history may hold a megabyte
             tell_of("created", self._cell.id, {"records": self._state.seq})
 
     async def terminate(self, reason: ExitReason) -> None:

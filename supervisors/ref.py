@@ -14,7 +14,7 @@ from .errors import Refusal
 from .exits import ExitReason, asked_reason
 from .incarnation import crashed_error, ended_error, stop_slot
 from .messages import NO_REPLY, Call
-from .reply import PendingReply
+from .reply import STARTED, PendingReply
 from .serving import answer, drain
 from .slot import INSIDE, OPEN, PLANNED, SHUT, Ending
 
@@ -222,18 +222,31 @@ class ServerRef:
         if self.slot.task is not None:
             self.slot.kill()
 
-    async def started(self) -> None:
+    async def started(self, timeout_s: float | None = None) -> None:
         """Wait until `init` is through: of the first start, or of the restart that is coming.
 
+        Args:
+            timeout_s: seconds until it must be; None: no limit.
+
         Raises:
+            CallTimeout: it is not in time; the start goes on.
             InitFailed: the first init raised; `__cause__` is what it raised.
             ServerStopped, ServerKilled, ServerQuarantined, ServerDown: it ended instead.
+            ValueError: the timeout is negative or NaN.
         """
         slot = self.slot
         slot.admit()
+        check_timeout("timeout_s", timeout_s)
         if slot.phase in ("starting", "backoff"):
-            with waiting(slot):
-                await slot.start_waiter()
+            waiter = slot.start_waiter()
+            if timeout_s is not None:
+                start: PendingReply[None] = PendingReply(slot, None, slot.floor.context, waiter, timeout_s, STARTED)
+                slot.floor.deadlines.add(start, timeout_s)
+            if slot.floor.active:
+                with waiting(slot):
+                    await waiter
+            else:
+                await waiter
 
 
 def _inline_failed(slot: Slot, error: BaseException, started_s: float) -> NoReturn:
