@@ -38,9 +38,10 @@ def created(session: str, metadata: object = None, source: Source | None = None)
 
     Raises `ValueNotStorable` for metadata that JSON cannot hold exactly, `RecordTooLarge` for more than a record holds.
     """
+    if metadata is None and source is None:
+        return Created(session=session), SMALL + len(session)
     event = Created(session=session, metadata=content.checked(content.free, metadata, "metadata"), source=source)
-    small = metadata is None and source is None
-    return event, SMALL + len(session) if small else weigh(event)
+    return event, weigh(event)
 
 
 class Held:
