@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from session_actor import MemoryStore, PlanUsed, SessionService, StalePlan, SummaryRejected, validate_request
+from session_actor import (
+    MemoryStore,
+    PlanUsed,
+    SessionService,
+    StalePlan,
+    SummaryRejected,
+    snapshots,
+    validate_request,
+)
 from session_actor.cold import Shelf
 
 from ..conftest import Poison
@@ -92,6 +100,7 @@ async def test_after_a_reopening_requests_and_plans_are_the_same(tmp_path):
 
 
 async def test_nothing_blocks_the_loop_to_read_what_is_cold(tmp_path, monkeypatch):
+    monkeypatch.setattr(snapshots, "RESTING_RECORDS", 1)
     async with SessionService.open(tmp_path / "store", models=MODELS) as service:
         session = await service.session("user-42", create=True)
         await converse(session, 40)

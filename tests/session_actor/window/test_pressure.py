@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from session_actor import MemoryStore, SessionService, telemetry
+from session_actor import MemoryStore, SessionService, snapshots, telemetry
 from session_actor.cold import Shelf
 from session_actor.window import pressure
 
@@ -104,8 +104,9 @@ async def test_a_watcher_that_fails_is_the_session_s_no_trouble(small):
     detach()
 
 
-async def test_what_is_on_the_disk_is_not_read_to_tell_a_crossing(tmp_path, told, loop_reads):
+async def test_what_is_on_the_disk_is_not_read_to_tell_a_crossing(tmp_path, told, loop_reads, monkeypatch):
     """A session that rested: a branch is asked for, and for changes of another the loop reads nothing."""
+    monkeypatch.setattr(snapshots, "RESTING_RECORDS", 1)
     path = tmp_path / "conversations"
     async with SessionService.open(path, models=MODELS) as service:
         session = await service.session("user-42", create=True)
@@ -121,6 +122,7 @@ async def test_what_is_on_the_disk_is_not_read_to_tell_a_crossing(tmp_path, told
         await session.build_request("anthropic")
         await session.goto("main")
         await session.add_user("More")
+        assert session._cell.state.table.is_cold(50)
         assert loop_reads == []
         told.clear()
         await session.budget()
