@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -306,12 +307,18 @@ async def crash_to_reply(plan: Plan) -> Sample:
 
 
 def memory(report: Report, options: Options) -> None:
-    """Measure the bytes of an idle live session, each number of sessions in a process of its own."""
+    """Measure the bytes of an idle live session: new ones in memory, and loaded ones whose frames are on the disk."""
     for sessions in options.pick((10_000, 100_000), (1_000,)):
         size, spent = (float(word) for word in start("idle", sessions).split())
         report.count(OURS, "bytes of an idle session", "memory store", sessions, round(size))
         report.rate(OURS, "start a session", "memory store", sessions, n=sessions, seconds=spent)
         report.judge(limit(f"an idle session of {sessions:,}", size, at_most=IDLE_BYTES, unit=" bytes"))
+    loaded = options.pick(1_000, 100)
+    for frames in options.pick((100, 300), (20,)):  # all are in memory, and the newest few: there is a snapshot
+        with tempfile.TemporaryDirectory(prefix="bench-store-", dir=options.directory) as directory:
+            start("many", directory, loaded, frames)
+            size = float(start("loaded", directory, loaded))
+        report.count(OURS, f"bytes of an idle session with {frames} frames", "loaded from disk", loaded, round(size))
 
 
 def judge(report: Report) -> None:

@@ -2,8 +2,8 @@
 
 `python -m bench.children kill LEVEL FRAMES ROOT`, `… build SESSIONS FRAMES ROOT EXPECTED clean|kill`,
 `… ask SESSIONS EXCHANGES ROOT EXPECTED clean|kill`,
-`… idle SESSIONS`, `… press ROOT BACKLOG_BYTES`, `… grow ROOT FRAMES`, `… many ROOT SESSIONS FRAMES`,
-`… log ROOT SESSIONS MEGABYTES` and `… open ROOT close|leave`.
+`… idle SESSIONS`, `… loaded ROOT SESSIONS`, `… press ROOT BACKLOG_BYTES`, `… grow ROOT FRAMES`,
+`… many ROOT SESSIONS FRAMES`, `… log ROOT SESSIONS MEGABYTES` and `… open ROOT close|leave`.
 """
 
 from __future__ import annotations
@@ -110,6 +110,23 @@ async def idle_sessions(sessions: int) -> None:
         os._exit(0)  # closing 100,000 sessions is not what is measured
 
 
+async def loaded_sessions(root: str, sessions: int) -> None:
+    """Load so many sessions that a store on disk holds, and leave them alone; print the bytes of each.
+
+    None of their records is in memory but what loading needs: a snapshot, and the newest frame.
+    """
+    async with SessionService.open(root, idle_timeout_s=None) as service:
+        first = sessions // 10  # what all of them share is in memory then
+        for number in range(first):
+            await service.session(f"session-{number}")
+        gc.collect()
+        before = resident_bytes()
+        for number in range(first, sessions):
+            await service.session(f"session-{number}")
+        gc.collect()
+        sys.stdout.write(f"{(resident_bytes() - before) / (sessions - first)}\n")
+
+
 def tell(found: object) -> None:
     """Print what was found as JSON for the parent."""
     sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
@@ -129,6 +146,8 @@ def main() -> None:
         asyncio.run(make(int(sessions), int(size), root, expected, end))
     elif name == "idle":
         asyncio.run(idle_sessions(int(rest[0])))
+    elif name == "loaded":
+        asyncio.run(loaded_sessions(rest[0], int(rest[1])))
     elif name == "press":
         from bench import pressure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple
-from weakref import WeakSet
+from weakref import ref
 
 from session_actor.persistence import PersistenceError, SessionTombstoned
 
@@ -41,14 +41,22 @@ class Shelf:
     has changed, the session lives.
     """
 
-    __slots__ = ("__weakref__", "_archive", "_session", "tables")
+    __slots__ = ("__weakref__", "_archive", "_session", "_tables")
 
     def __init__(self, session: str, archive: Archive) -> None:
         """`archive`: the store's, for this session."""
         self._session = session
         self._archive = archive
-        self.tables: WeakSet[Table] = WeakSet()
+        self._tables: list[ref[Table]] = []
+
+    @property
+    def tables(self) -> list[Table]:
         """Those with cold frames that somebody still has."""
+        return [table for known in self._tables if (table := known()) is not None]
+
+    def add(self, table: Table) -> None:
+        """This table has cold frames, too."""
+        self._tables = [*map(ref, self.tables), ref(table)]
 
     def fill(self, table: Table, ids: Sequence[int]) -> None:
         """Read those frames of `ids` that are cold into the table; blocks."""

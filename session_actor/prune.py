@@ -109,7 +109,7 @@ async def _save(cell: Cell) -> None:
 async def _keep_for_others(cell: Cell) -> None:
     """Stacks that were taken before keep their frames: what is gone for the session is read for them now."""
     state, shelf = await cell.ready(None), cell.shelf()
-    for table in list(shelf.tables):
+    for table in shelf.tables:
         if table is not state.table:
             for first, last in state.table.absent:
                 await table.load(range(first, last + 1))

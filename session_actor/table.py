@@ -74,7 +74,7 @@ class Table:
         table.absent = absent
         table.cold_below = next_id
         table.shelf = shelf
-        shelf.tables.add(table)
+        shelf.add(table)
         return table
 
     # --- what is there ---
@@ -252,7 +252,7 @@ class Table:
         table.instructions = self.instructions
         table.shelf = self.shelf
         if table.shelf is not None:
-            table.shelf.tables.add(table)
+            table.shelf.add(table)
         return table
 
     def _clear(self, first: int, last: int) -> None:

@@ -60,6 +60,7 @@ MEASURED = {
         *product((wait.format(beside) for wait in WAITS for beside in ("5,000 queued", "200 callers")), LOOPS, (1,)),
         ("crash to reply", "asyncio", 1),
         *product(("bytes of an idle session", "start a session"), ("memory store",), (1_000,)),
+        ("bytes of an idle session with 20 frames", "loaded from disk", 100),
     },
     "journal": {
         *product((f"{what} at {level}" for what in ("store", "public API") for level in LEVELS), ("burst",), (1, 50)),
