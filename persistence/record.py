@@ -38,13 +38,16 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from zlib import crc32
 
 import msgspec
 
 from .errors import LineDamaged, RecordTooLarge
 from .values import encode_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 NO_SUM: Final = "00000000"
 """`prev` of a session's first record."""
@@ -219,6 +222,21 @@ def parse_time(text: str) -> int:
     if len(text) != _TIME_CHARACTERS or text[19::7] != ".Z" or not (fraction.isdecimal() and fraction.isascii()):
         raise LineDamaged("its time is not a time of this format")
     return (_second_of(text[:19]) if second is None else second) * _SECOND_US + int(fraction)
+
+
+def times_of(records: Sequence[Record]) -> list[int]:
+    """`Record.at_us` of many, checked in one go: in half the time. Raises `LineDamaged` if any is none."""
+    texts = [record.at for record in records]
+    fractions = [text[20:26] for text in texts]
+    whole, digits, count = "".join(texts), "".join(fractions), len(texts)
+    sound = whole.isascii() and (not count or digits.isdecimal()) and set(map(len, texts)) <= {_TIME_CHARACTERS}
+    if not sound or whole[19::_TIME_CHARACTERS] != "." * count or whole[26::_TIME_CHARACTERS] != "Z" * count:
+        raise LineDamaged("its time is not a time of this format")
+    known = _SECONDS
+    return [
+        (known.get(text[:19]) or _second_of(text[:19])) * _SECOND_US + int(fraction)
+        for text, fraction in zip(texts, fractions, strict=True)
+    ]
 
 
 def _second_of(text: str) -> int:

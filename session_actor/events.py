@@ -367,7 +367,7 @@ KINDS: Final[dict[str, type[AnyEvent]]] = {
 """The type of each kind of record."""
 
 _DECODE: Final[dict[str, Callable[[bytes], AnyEvent]]] = {
-    kind: msgspec.json.Decoder(event).decode for kind, event in KINDS.items()
+    kind: msgspec.json.Decoder(event).decode for kind, event in KINDS.items() if event is not Requested
 }
 
 
@@ -376,14 +376,16 @@ def decode_event(kind: str, data: bytes) -> AnyEvent:
 
     Raises `RecordUnknown` for a kind of a newer version, `RecordUnreadable` when the data is not what the kind says.
     """
-    decode = _DECODE.get(kind)
+    try:
+        return _DECODE[kind](data)
+    except (KeyError, msgspec.MsgspecError):
+        return _decode_slowly(kind, data)
+
+
+def _decode_slowly(kind: str, data: bytes) -> AnyEvent:
+    """The same for a kind or a form that is not read at once: perhaps there is a text that had to be tagged."""
     if kind == Requested.kind and has_factor(data):
         data = modern(data)
-    if decode is not None:
-        try:
-            return decode(data)
-        except msgspec.MsgspecError:
-            pass  # perhaps a text that had to be tagged
     event = KINDS.get(kind)
     if event is None:
         raise RecordUnknown(kind)

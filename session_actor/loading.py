@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from session_actor.persistence import LineDamaged
+from session_actor.persistence import LineDamaged, times_of
 
 from .errors import RecordUnreadable, ReplayError
 from .events import HistoryCopied, Pushed, decode_event
@@ -18,7 +18,7 @@ from .snapshots import SnapshotUnusable, state_from
 from .state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from session_actor.persistence import Lease, Record, RecoveryReport, Store
 
@@ -71,18 +71,33 @@ async def recover(store: Store, lease: Lease, shelf_of: Callable[[Lease], Shelf]
 async def _replay(state: State, records: Sequence[Record]) -> None:
     cold_below = state.table.cold_below
     applied = 0
-    for record in records:
-        event, at_us = decode_event(record.kind, record.data), _made_at(record)
-        if cold_below > 1:
-            for pushed in (event,) if isinstance(event, Pushed) else _copies(event):
-                if pushed.parent is not None and pushed.parent < cold_below:
-                    await _load_inherited(state.table, pushed)
-        for part in parts_of(state, event) if type(event) is HistoryCopied else (event,):
-            replay(state, part, record.seq, at_us)
-            applied += len(part.frames) if type(part) is HistoryCopied else 1
+    for first in range(0, len(records), FRAMES_PER_TURN):
+        part = records[first : first + FRAMES_PER_TURN]
+        for record, at_us in zip(part, _times_of(part), strict=True):
+            event = decode_event(record.kind, record.data)
+            if cold_below > 1:
+                for pushed in (event,) if isinstance(event, Pushed) else _copies(event):
+                    if pushed.parent is not None and pushed.parent < cold_below:
+                        await _load_inherited(state.table, pushed)
+            if type(event) is HistoryCopied:
+                applied = await _replay_copy(state, event, record.seq, at_us, applied)
+            else:
+                replay(state, event, record.seq, at_us)
+                applied += 1
             if applied >= FRAMES_PER_TURN:
                 applied = 0
                 await asyncio.sleep(0)
+
+
+async def _replay_copy(state: State, event: HistoryCopied, seq: int, at_us: int, applied: int) -> int:
+    """Apply a copied history. `applied`: how much was, in this turn of the loop; returns how much it is then."""
+    for part in parts_of(state, event):
+        if applied >= FRAMES_PER_TURN:
+            applied = 0
+            await asyncio.sleep(0)
+        replay(state, part, seq, at_us)
+        applied += len(part.frames) if type(part) is HistoryCopied else 1
+    return applied
 
 
 def _copies(event: AnyEvent) -> list[Pushed]:
@@ -90,10 +105,18 @@ def _copies(event: AnyEvent) -> list[Pushed]:
     return [copied.frame for copied in event.frames] if isinstance(event, HistoryCopied) else []
 
 
+def _times_of(records: Sequence[Record]) -> Iterable[int]:
+    """When they were made. Raises `RecordUnreadable`, if need be only at the record whose time is none."""
+    try:
+        return times_of(records)
+    except LineDamaged:  # the line's sum fits, and its time is none
+        return map(_made_at, records)
+
+
 def _made_at(record: Record) -> int:
     try:
         return record.at_us
-    except LineDamaged as error:  # the line's sum fits, and its time is none
+    except LineDamaged as error:
         raise RecordUnreadable(record.kind, str(error)) from None
 
 

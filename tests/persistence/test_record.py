@@ -12,6 +12,7 @@ from session_actor.persistence.record import (
     MAX_RECORD_BYTES,
     NO_SUM,
     SUFFIX_BYTES,
+    Record,
     close_line,
     decode_record,
     decode_records,
@@ -20,6 +21,7 @@ from session_actor.persistence.record import (
     encode_record,
     encode_watermark,
     parse_time,
+    times_of,
     verify,
 )
 from session_actor.persistence.values import dumps, loads
@@ -180,6 +182,24 @@ def test_a_time_outside_the_years_1_to_9999_is_refused(at_us):
 def test_a_time_of_another_form_is_damage(text):
     with pytest.raises(LineDamaged):
         parse_time(text)
+    with pytest.raises(LineDamaged):
+        times_of([timed("2026-01-31T09:30:00.000001Z"), timed(text)])
+
+
+def timed(text: str) -> Record:
+    return Record(1, text, "push", msgspec.Raw(b"1"), NO_SUM, NO_SUM)
+
+
+@given(st.lists(times, max_size=5))
+def test_many_times_are_read_as_each_by_itself(several):
+    records = [decode_record(encode_record(1, at_us, "push", b"1", NO_SUM)[0]) for at_us in several]
+    assert times_of(records) == several
+
+
+def test_two_times_that_only_together_have_the_right_length_are_damage():
+    whole = "2026-01-31T09:30:00.000001Z"
+    with pytest.raises(LineDamaged):
+        times_of([timed(whole + whole[:1]), timed(whole[1:])])
 
 
 @pytest.mark.parametrize("kind", ["", "Push", "1", 'a"b', "a b", "a" * 65, "ä", "a\n"])
