@@ -157,7 +157,7 @@ class SegmentScan:
         end = self.data.find(b"\n", position, min(size, position + MAX_LINE_BYTES))
         return self.data[position : end + 1] if end >= 0 else b""
 
-    def _read_run(self, position: int, size: int, previous: bytes | None) -> Run:
+    def _read_run(self, position: int, size: int, previous: bytes | None) -> Run:  # noqa: C901 - a call costs
         """Sound lines from `position` on, about `CHUNK_BYTES` of them.
 
         Written out, without helpers: after a crash every line of the log goes through this loop.
@@ -166,36 +166,41 @@ class SegmentScan:
         whole = chunk.rfind(b"\n") + 1
         chunk = chunk[:whole] if whole else self._line(position, size)
         spans, has_marks = self.spans, _MARK in chunk
-        at, last_start, lines, is_watermark = position, position, 0, False
-        head, expected = b"", previous or b""
+        at, last_start, lines = position, position, 0
+        head, expected, owner_at = b"", previous or b"", 0
+        named, owner, lead, places = b"", b"", 0, array("Q")  # as the line before has it; a watermark names nobody
         for line in chunk.split(b"\n")[:-1]:
             if line[-_SUM_BYTES:] != b',"sum":"%08x"}' % crc32(line[:-_SUM_BYTES]):
                 break
-            start = head  # it changes only when a sync was made in between
-            if not head or not line.startswith(head + expected):
+            if not head or not line.startswith(head + expected):  # it changes only when a sync was made in between
                 start = _head(line)
                 if not start or not line.startswith(expected, len(start)):
                     break
-            owner_at = len(start) + 10
-            in_record = line.find(_RECORD, owner_at)
-            if in_record >= 0:
-                owner = line[owner_at:in_record]
-                begin, end = at + in_record + 5, at + len(line) - _SUM_BYTES
-                places = spans.get(owner)
-                if places is None:
-                    places = spans[owner] = array("Q")
-                places.append(begin)
-                places.append(end)
-                if has_marks and line.find(_MARK, in_record, in_record + _MARK_WITHIN) >= 0:
-                    self.marked.append(Marked(owner, begin, end))
-            elif line[owner_at - 1 : owner_at + 7] != b',"sum":"':
-                break
-            head, expected, is_watermark = start, line[-10:-2], in_record < 0
+                head, owner_at, named = start, len(start) + 10, b""
+            if not named or not line.startswith(named, owner_at):
+                in_record = line.find(_RECORD, owner_at)
+                if in_record >= 0:
+                    owner, named, lead = line[owner_at:in_record], line[owner_at : in_record + 11], in_record + 5
+                    if owner not in spans:
+                        spans[owner] = array("Q")
+                    places = spans[owner]
+                elif line[owner_at - 1 : owner_at + 7] == b',"sum":"':
+                    named = b""
+                else:
+                    break
+            if named:
+                places.append(at + lead)
+                places.append(at + len(line) - _SUM_BYTES)
+                if has_marks and line.find(_MARK, lead, lead + _MARK_WITHIN) >= 0:
+                    self.marked.append(Marked(owner, at + lead, at + len(line) - _SUM_BYTES))
+            expected = line[-10:-2]
             lines += 1
             last_start = at
             at += len(line) + 1
-        synced_bytes = _synced_bytes(head) if lines else 0
-        return Run(position, at, lines, last_start, is_watermark, synced_bytes, expected)
+        last = self.data[last_start:at]
+        head = _head(last)
+        is_watermark = _owner(last, len(head) + 10) == b"" and bool(lines)
+        return Run(position, at, lines, last_start, is_watermark, _synced_bytes(head) if lines else 0, expected)
 
     def _next_sound(self, position: int, size: int) -> int:
         """Where the next line starts that is sound by itself; `size` when there is none.
@@ -281,7 +286,7 @@ def _owner(line: bytes, start: int) -> bytes | None:
 
     JSON text inside the session's id has its quotes escaped, so the first `,"r":{"seq":` is the line's own.
     """
-    begin = line.find(b',"r":{"seq":', start)
+    begin = line.find(_RECORD, start)
     if begin >= 0:
         return line[start:begin]
     return b"" if line[start - 1 : start + 7] == b',"sum":"' else None
