@@ -301,8 +301,9 @@ def _cut(data: bytes, start: int, stop: int) -> list[bytes]:
 
 def broken_link(records: list[Record], before: RecordRef) -> int | None:
     """Index of the first record that does not follow the one before, the first of all following `before`."""
-    expected = [(before.seq + 1, before.sum), *((record.seq + 1, record.sum) for record in records)]
-    found = [(record.seq, record.prev) for record in records]
-    if expected[:-1] == found:
+    numbers = range(before.seq + 1, before.seq + 1 + len(records))
+    sums = [before.sum, *[record.sum for record in records]]
+    sums.pop()
+    if [record.prev for record in records] == sums and [record.seq for record in records] == list(numbers):
         return None
     return first_misfit(records, Link(before.seq, before.sum))  # gaps are followed by what they hide

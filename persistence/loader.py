@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from .storage import Disk
     from .store import Snapshot, TornTail
 
-_TURN_RECORDS = 256
-
 
 class InFiles(NamedTuple):
     """What was read of a session's files, for one state of its journal."""
@@ -46,7 +44,7 @@ class InFiles(NamedTuple):
     journal: list[tuple[str, bytes]]
     """Journal lines in pieces, each with its file."""
     log: list[bytes]
-    """Lines of the log."""
+    """Lines of the log, in pieces."""
     rejected: tuple[str, ...]
     """Snapshots that could not be used."""
 
@@ -82,8 +80,8 @@ class Loader:
             records += await self._decode_piece(path, piece)
             borders.append((len(records), path))
         journal_records = len(records)
-        for first in range(0, len(found.log), _TURN_RECORDS):
-            records += self._decode_logged(log, found.log[first : first + _TURN_RECORDS], places)
+        for piece in found.log:
+            records += self._decode_logged(log, piece, places)
             await asyncio.sleep(0)
         log_records = len(records) - journal_records
         records += [decode_record(line) for line in places.memory]
@@ -117,7 +115,7 @@ class Loader:
             ahead, log.ahead = log.ahead, None
             logged = all(place.data is not None for place in places.log)
             if ahead is not None and ahead.extent is places.extent and before is None and snapshots and logged:
-                rest = [line for place in places.log for line in place.behind(ahead.start.seq).lines(self._disk, "")]
+                rest = [piece for place in places.log for piece in place.behind(ahead.start.seq).pieces(self._disk, "")]
                 return places, ahead._replace(log=rest)
             known_empty = log.slots is not None and not (log.slots.good or log.slots.damaged)
             slots = log.slots if known_empty else None
@@ -196,7 +194,7 @@ class Loader:
         if start.seq > places.written_seq:
             return None
         journal = self._read_journals(log, places.extent, start.seq, rows)
-        logged = [line for place in places.log for line in place.behind(start.seq).lines(self._disk, log.session)]
+        logged = [part for place in places.log for part in place.behind(start.seq).pieces(self._disk, log.session)]
         first = next(iter([*(piece for _, piece in journal[:1]), *logged[:1], *places.memory[:1]]), None)
         if first is None:
             fits = (start.seq, start.sum) == (places.written_seq, places.newest_sum)
@@ -291,9 +289,9 @@ class Loader:
             raise JournalCorrupt(path, 0, 0, str(error)) from error
 
     @staticmethod
-    def _decode_logged(log: SessionLog, lines: list[bytes], places: Places) -> list[Record]:
+    def _decode_logged(log: SessionLog, piece: bytes, places: Places) -> list[Record]:
         try:
-            return decode_records(b"".join(lines))
+            return decode_records(piece)
         except LineDamaged as error:
             place = places.log[0]
             why = f"a record of {log.session!r} is unreadable: {error}"
