@@ -20,7 +20,9 @@ Reply = TypeVar("Reply")
 QUEUED: Final = 0
 STARTED: Final = 1
 FORGOTTEN: Final = 2
-_STATES: Final = ("queued", "started", "forgotten")
+ASKED: Final = 3
+"""Waits in the control lane."""
+_STATES: Final = ("queued", "started", "forgotten", "queued")
 
 
 class PendingReply(Struct, Generic[Reply], eq=False):
@@ -39,7 +41,7 @@ class PendingReply(Struct, Generic[Reply], eq=False):
     @property
     def waiting(self) -> bool:
         """Whether the message still has to be run."""
-        return self.state == QUEUED
+        return self.state in (QUEUED, ASKED)
 
     def __repr__(self) -> str:
         """The server's id and the message's type, never its content."""
@@ -91,7 +93,7 @@ class PendingReply(Struct, Generic[Reply], eq=False):
 
     def forget(self) -> bool:
         """Make sure that the message is not run from now on; False when it has started or was forgotten before."""
-        if self.state != QUEUED:
+        if self.state not in (QUEUED, ASKED):
             return False
         self.state = FORGOTTEN
         self.message = None
@@ -99,7 +101,8 @@ class PendingReply(Struct, Generic[Reply], eq=False):
 
     def forget_in_queue(self) -> None:
         """Forget a message that stays in its lane until the lane is cleaned."""
-        if self.forget():
+        asked = self.state == ASKED
+        if self.forget() and not asked:
             self.slot.mailbox.note_abandoned()
 
     def succeed(self, reply: object) -> None:

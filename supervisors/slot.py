@@ -14,7 +14,7 @@ from .errors import DeadlockError, MailboxFull, ServerError, ServerKilled, Serve
 from .events import emit
 from .fairness import WAKES_PER_TURN
 from .mailbox import Mailbox
-from .reply import CASTING, STARTED, PendingReply
+from .reply import ASKED, CASTING, STARTED, PendingReply
 
 if TYPE_CHECKING:
     import asyncio
@@ -229,6 +229,7 @@ class Slot:
         self.admit()
         check_timeout("timeout_s", timeout_s)
         pending = self.pending(action, timeout_s)
+        pending.state = ASKED
         self.mailbox.put_control(pending)
         self.interrupt = True
         if timeout_s is not None:

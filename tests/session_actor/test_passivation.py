@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from session_actor import CallTimeout, MemoryStore, SessionService
 from session_actor.commands import Push
 from session_actor.recency import Recency
+from session_actor.session import Passivate
+from session_actor.supervisors import get_state, resume, suspend
 
 from .conftest import seen
 
@@ -196,3 +198,36 @@ async def test_a_session_that_is_deleted_while_it_is_passivated_does_not_crash_t
             for _ in range(20):
                 await asyncio.sleep(0)
         assert logs == []
+
+
+async def test_who_gave_up_asking_a_session_for_its_state_does_not_keep_it_loaded(store):
+    async with SessionService.open(store, idle_timeout_s=0.01) as service:
+        session = await service.session("user-42", create=True)
+        await until(lambda: service.health().live == 0)
+        push = asyncio.ensure_future(session.push("q", "a"))
+        asked = [asyncio.ensure_future(get_state(session.ref, timeout_s=None)) for _ in range(3)]
+        await asyncio.sleep(0)
+        for each in asked:
+            each.cancel()
+        assert (await push).id == 1
+        await asyncio.wait(asked)
+        assert all(each.cancelled() for each in asked)
+        await until(lambda: service.health().live == 0)
+        assert len(await session.stack()) == 1
+
+
+async def test_a_session_is_not_unloaded_before_a_message_that_waits_behind(store):
+    async with SessionService.open(store, idle_timeout_s=None) as service:
+        session = await service.session("user-42", create=True)
+        await session.push("q", "a")
+        ref = session.ref
+        seq = (await get_state(ref)).seq
+        await suspend(ref)
+        rests = ref.dispatch(Passivate(seq))
+        push = asyncio.ensure_future(session.push("more", ""))
+        await asyncio.sleep(0)
+        await resume(ref)
+        assert await rests.wait() is False
+        assert (await push).id == 2
+        assert ref.alive
+        assert service.health().live == 1

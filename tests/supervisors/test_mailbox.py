@@ -116,6 +116,30 @@ async def test_control_messages_need_no_room_and_go_first(life: Life) -> None:
         assert (await asked)["n"] == 1
 
 
+@pytest.mark.parametrize("how", ["late", "cancelled"])
+async def test_given_up_control_messages_make_no_room_for_others(life: Life, clock: Any, how: str) -> None:
+    async with DynamicSupervisor(clock=clock) as root:
+        ref, held = await held_server(root, life, "reject")
+        ref.cast(Note())
+        asked = [asyncio.create_task(get_state(ref, timeout_s=1.0)) for _ in range(5)]
+        await turns()
+        if how == "late":
+            clock.advance(1.0)
+        else:
+            for call in asked:
+                call.cancel()
+        await asyncio.wait(asked)
+        assert statistics(ref).mailbox_length == 1
+        ref.cast(Note())
+        ref.cast(Note())
+        with pytest.raises(MailboxFull):
+            ref.cast(Note())
+        life.gate.set()
+        await held
+        await until(lambda: len(life.log) == 4)
+        assert statistics(ref).mailbox_length == 0
+
+
 async def test_only_the_servers_used_last_keep_their_empty_lanes() -> None:
     async with DynamicSupervisor() as root:
         refs = [await idle(root.spawn(Life().spec(number))) for number in range(2 * WARM_MAILBOXES)]
