@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from msgspec import Struct
@@ -117,6 +118,8 @@ class PendingReply(Struct, Generic[Reply], eq=False):
         if self.future.done():
             self.slot.mailbox.dropped += 1
         else:
+            if isinstance(error, StopIteration):  # in a coroutine it would be a return
+                error = RuntimeError(f"raised {type(error).__qualname__}")
             self.future.set_exception(error)
             self.future.exception()  # seen: a caller that never awaits must not make asyncio log it
 
@@ -155,6 +158,7 @@ class Deferred(Struct, Generic[Reply], eq=False):
 
         Raises:
             AlreadyReplied: it was answered before.
+            WrongLoop: called from another thread or loop.
         """
         self._use().succeed(value)
 
@@ -163,15 +167,24 @@ class Deferred(Struct, Generic[Reply], eq=False):
 
         Raises:
             AlreadyReplied: it was answered before.
+            TypeError: `error` is no exception, or a StopIteration, which cannot be raised in a coroutine.
+            WrongLoop: called from another thread or loop.
+            None of them uses the right up.
         """
+        if not isinstance(error, BaseException) or isinstance(error, StopIteration):  # pyright: ignore[reportUnnecessaryIsInstance]
+            message = f"a caller can be given an exception other than StopIteration, not {type(error).__qualname__}"
+            raise TypeError(message)
         self._use().fail(error)
 
     def _use(self) -> PendingReply[Any]:
         if self._used:
             message = f"this call of server {self._pending.slot.id!r} was answered before; reply once"
             raise AlreadyReplied(message)
-        self._used = True
         pending = self._pending
+        floor = pending.slot.floor
+        if get_ident() != floor.telling._thread_id:  # noqa: SLF001 - see `Floor.telling`
+            floor.check(pending.slot.id)
+        self._used = True
         deferred = pending.slot.deferred
         if deferred:
             deferred.discard(pending)

@@ -16,6 +16,7 @@ from session_actor.supervisors import (
     ServerCrashed,
     Supervisor,
     UnknownMessage,
+    WrongLoop,
     handles,
     statistics,
 )
@@ -144,6 +145,51 @@ async def test_a_deferred_call_can_be_failed_with_any_error(life: Life) -> None:
         life.deferred[0].fail(Boom("told"))
         with pytest.raises(Boom, match="told"):
             await caller
+
+
+class Stopped(StopIteration):
+    """Could be set on a future; the one who awaits it would return."""
+
+
+@pytest.mark.parametrize("error", [StopIteration(), Stopped(), "a text", None, ValueError])
+async def test_what_cannot_be_raised_at_a_caller_is_refused_and_the_deferred_stays_good(life: Life, error: Any) -> None:
+    async with Supervisor([life.spec()]) as root:
+        ref = await idle(root.child("server"))
+        caller = asyncio.create_task(ref.call(Defer()))
+        await turns()
+        with pytest.raises(TypeError, match="exception"):
+            life.deferred[0].fail(error)
+        assert life.deferred[0].waiting
+        life.deferred[0].reply("in the end")
+        assert await caller == "in the end"
+
+
+@pytest.mark.parametrize("queued", [False, True])
+async def test_a_refusal_that_is_a_stop_of_an_iteration_too_is_no_reply(life: Life, queued: bool) -> None:
+    class Odd(Refusal, StopIteration):
+        pass
+
+    def refuse(_: Any) -> None:
+        raise Odd
+
+    async with Supervisor([life.spec()]) as root:
+        ref = await idle(root.child("server"))
+        if queued:
+            ref.cast(Note())
+        with pytest.raises(RuntimeError, match=r"raised .*(Odd|StopIteration)"):
+            await ref.call(Run(refuse))
+
+
+@pytest.mark.parametrize("how", ["reply", "fail"])
+async def test_a_deferred_belongs_to_the_thread_of_its_server(life: Life, how: str) -> None:
+    async with Supervisor([life.spec()]) as root:
+        ref = await idle(root.child("server"))
+        caller = asyncio.create_task(ref.call(Defer()))
+        await turns()
+        with pytest.raises(WrongLoop):
+            await asyncio.to_thread(getattr(life.deferred[0], how), Boom("from afar"))
+        life.deferred[0].reply("from here")
+        assert await caller == "from here"
 
 
 async def test_a_deferred_reply_that_nobody_waits_for_is_dropped_and_counted(life: Life) -> None:
