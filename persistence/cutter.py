@@ -44,6 +44,7 @@ CUT_BYTES: Final = 32 * 1024 * 1024
 GROUP_SESSIONS: Final = 32
 YIELD_SESSIONS: Final = 1000
 RETRY_S: Final = 5.0
+CALM_S: Final = 1.0
 MOST_SEGMENTS: Final = 128
 """So far the log may grow while the cut is refused: a gigabyte, with segments of 8 MB."""
 
@@ -93,7 +94,13 @@ class Cutter:
         self._sealed.set()
 
     async def run(self) -> None:
-        """Cut in the background until cancelled. Trouble with the disk is noted, and the cut is tried again."""
+        """Cut in the background until cancelled. Trouble with the disk is noted, and the cut is tried again.
+
+        What was sealed before is cut after `CALM_S`: sessions that are loaded as soon as a store is open go first.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CALM_S):
+                await self._sealed.wait()
         self._sealed.set()
         while True:
             await self._sealed.wait()

@@ -116,6 +116,14 @@ def nothing_is_left_behind(request: pytest.FixtureRequest):
         assert open_files_below(folder) == []
 
 
+@pytest.fixture(autouse=True)
+def cuts_begin_at_once(monkeypatch: pytest.MonkeyPatch):
+    """Has what an earlier opening left in the log cut beside whatever a test does first, as later cuts are."""
+    from session_actor.persistence import cutter
+
+    monkeypatch.setattr(cutter, "CALM_S", 0.0)
+
+
 @pytest.fixture
 async def no_task_is_left_behind():
     """Looks at the loop's tasks when the test and its fixtures are through."""

@@ -27,6 +27,7 @@ from tempfile import TemporaryDirectory
 from conversations import Conversation, has_gone_on, perform
 
 from session_actor import FileStore, SessionService, snapshots
+from session_actor.persistence import cutter
 from session_actor.persistence.verify import check
 
 SESSIONS = 5
@@ -141,6 +142,7 @@ def be_worker(folder: Path, conversations: list[Conversation], pipe: int, *, for
     """In a forked child; never returns."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     snapshots.EVERY_RECORDS, snapshots.RESTING_RECORDS = 40, 10  # type: ignore[misc]
+    cutter.CALM_S = 0.0  # type: ignore[misc]
     gc.disable()  # it does not live long enough to be worth it
     code = 1
     try:

@@ -27,6 +27,7 @@ from conversations import shown
 from tracing import PATIENCE_S, stop, trace
 
 from session_actor import FileStore, ModelProfile, Session, SessionService, snapshots
+from session_actor.persistence import cutter
 from session_actor.persistence.disk_thread import DiskThread
 from session_actor.persistence.repair import repair
 from session_actor.persistence.storage import OsDisk
@@ -384,6 +385,7 @@ def expect(template: Path, place: Path, operation: str) -> tuple[dict[str, Any],
 
 if __name__ == "__main__":
     snapshots.EVERY_RECORDS, snapshots.RESTING_RECORDS = 20, 1  # type: ignore[misc]
+    cutter.CALM_S = 0.0  # type: ignore[misc]
     with contextlib.redirect_stdout(None):  # where the store's log lines go
         counted = [
             kill_everywhere(Path(sys.argv[1]) / operation, operation, int(sys.argv[2]), int(sys.argv[3]))

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 from session_actor.persistence import FileStore
+from session_actor.persistence import cutter as cutter_module
 
 from .conformance_tools import push
 from .disks import TroubledDisk
@@ -35,6 +36,45 @@ async def test_a_listing_whose_reader_takes_its_time_misses_no_session_that_a_cu
             while not listed[1:] and store.health().last_cut_us is None:  # noqa: ASYNC110 - it comes in its thread
                 await asyncio.sleep(0.001)  # the cut comes between the first session and the rest
         assert listed == sorted(sessions)
+    finally:
+        cutter.cancel()
+        await asyncio.gather(cutter, return_exceptions=True)
+        await store.close()
+
+
+async def test_what_was_left_in_the_log_is_not_cut_while_its_sessions_are_loaded_at_once(tmp_path: Path, monkeypatch):
+    """They are waited for; what is sealed from then on is cut, and with it what was left."""
+    monkeypatch.setattr(cutter_module, "CALM_S", 3_600.0)
+    sessions = [f"s{number}" for number in range(20)]
+    await leftover(tmp_path / "store", sessions)
+    store = FileStore(tmp_path / "store")
+    await store.open()
+    cutter = asyncio.ensure_future(store.workers()["cutter"]())
+    try:
+        for session in sessions:
+            lease = await store.acquire(session, create=False)
+            assert len((await store.load(lease)).records) == 1
+        assert store.health().last_cut_us is None
+        assert store._engine is not None
+        store._engine.cutter.wake()
+        while store.health().last_cut_us is None:  # noqa: ASYNC110 - it comes in its thread
+            await asyncio.sleep(0.001)
+        assert store.health().live_segments == 0
+    finally:
+        cutter.cancel()
+        await asyncio.gather(cutter, return_exceptions=True)
+        await store.close()
+
+
+async def test_what_was_left_in_the_log_is_cut_when_it_is_calm(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(cutter_module, "CALM_S", 0.01)
+    await leftover(tmp_path / "store", ["a"])
+    store = FileStore(tmp_path / "store")
+    await store.open()
+    cutter = asyncio.ensure_future(store.workers()["cutter"]())
+    try:
+        while store.health().last_cut_us is None:  # noqa: ASYNC110 - it comes in its thread
+            await asyncio.sleep(0.001)
     finally:
         cutter.cancel()
         await asyncio.gather(cutter, return_exceptions=True)
