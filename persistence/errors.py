@@ -33,7 +33,8 @@ class StoreLocked(PersistenceError):
 
     def __init__(self, path: str, pid: int | None, why: str = "") -> None:
         """`pid`: the holder, None when it could not be read. `why` replaces the usual explanation."""
-        holder = "another process" if pid is None else f"process {pid}"
+        unknown = "another process (its pid is not in LOCK: `fuser` or `lsof` on that file name it)"
+        holder = unknown if pid is None else f"process {pid}"
         why = why or (
             f"it is in use by {holder}; one process per store: stop that process, wait until it hands over or ends "
             "(lock_timeout_s), or use another directory; of several workers (uvicorn --workers) only one can have it: "

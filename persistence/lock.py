@@ -65,8 +65,7 @@ class StoreLock:
         try:
             taken = _flock(fd) and self._is_current(fd)
             if taken:
-                os.ftruncate(fd, 0)
-                os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+                _note_pid(fd)
                 self._fd = fd
                 _held.add(self)
         finally:
@@ -137,7 +136,7 @@ class StoreLock:
             return False
 
     async def _told_holder(self) -> int | None:
-        """The pid of the holder, which writes it right after it has the lock."""
+        """The pid of the holder, which writes it right after it has the lock, if its disk is not full."""
         for _ in range(_PID_TRIES):
             pid = self._holder()
             if pid is not None:
@@ -151,7 +150,15 @@ class StoreLock:
             text = os.pread(fd, _PID_BYTES, 0)
         finally:
             os.close(fd)
-        return int(text) if text.strip().isdigit() else None
+        whole = text.endswith(b"\n") and text[:-1].isdigit()  # the beginning of a pid is another one
+        return int(text) if whole else None
+
+
+def _note_pid(fd: int) -> None:
+    """Tell others who has the lock, if the disk takes it: what keeps them out is the lock alone."""
+    with contextlib.suppress(OSError):  # a full disk, say, on which a store is opened to be read
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
 
 
 _held: Final[weakref.WeakSet[StoreLock]] = weakref.WeakSet()

@@ -49,3 +49,28 @@ async def test_a_full_disk_keeps_the_old_process_serving_until_there_is_room(tmp
         async with SessionService.open(disk / "store") as heir:
             found = await (await heir.session("user-42")).stack()
             assert [frame.user_input for frame in found] == answered
+
+
+async def test_an_heir_takes_over_on_a_disk_that_is_full(tmp_path):
+    need_mounts()
+    with tmpfs(tmp_path / "disk", 8 * MB) as disk:
+        service, heir = (
+            SessionService.open(
+                FileStore(disk / "store", segment_bytes=128 * 1024, lock_timeout_s=None), durability="synced"
+            )
+            for _ in range(2)
+        )
+        await service.start()
+        await (await service.session("user-42", create=True)).push("0")
+        waiting = asyncio.create_task(heir.start())
+        fill(disk / "filler")
+        await service.handover("process")
+        await waiting
+        session = await heir.session("user-42")
+        assert [frame.user_input for frame in await session.stack()] == ["0"]
+
+        (disk / "filler").unlink()
+        await session.flush("synced")
+        await session.push("1")
+        await heir.close()
+        assert damage_in(disk / "store") == []

@@ -11,11 +11,20 @@ import resource
 import shutil
 import struct
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from session_actor import FileStore, NotDurable, SessionActorError, SessionService, StoreDegraded, StoreUnusable
+from session_actor import (
+    FileStore,
+    NotDurable,
+    SessionActorError,
+    SessionService,
+    StoreDegraded,
+    StoreLocked,
+    StoreUnusable,
+)
 from session_actor.persistence import PersistenceError
 
 from .mounts import ext4, fill, make_ext4, need_mounts, run, tmpfs, write_single_pages
@@ -107,16 +116,41 @@ async def until(condition, patience_s: float = 20) -> None:
 # --- full -------------------------------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def small_disk(tmp_path: Path, kind: str) -> Iterator[Path]:
+    if kind == "tmpfs":
+        with tmpfs(tmp_path / "disk", 24 * MB) as disk:
+            yield disk
+    else:
+        make_ext4(tmp_path / "image", 24 * MB)
+        with ext4(tmp_path / "image", tmp_path / "disk") as disk:
+            yield disk
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "ext4"])
+async def test_a_store_opens_on_a_full_disk_to_be_read_and_goes_on_when_there_is_room(tmp_path, kind):
+    with small_disk(tmp_path, kind) as disk:
+        async with SessionService.open(disk / "store") as service:
+            await (await service.session("a", create=True)).push("before", "")
+        fill(disk / "filler")
+        async with SessionService.open(disk / "store") as service:
+            session = await service.session("a")
+            assert [frame.user_input for frame in await session.stack()] == ["before"]
+            with pytest.raises(NotDurable, match="No space left"):
+                await session.push("refused", "", durability="synced")
+            with pytest.raises(StoreLocked, match="in use by"):  # by whom, if the disk took the pid
+                await SessionService.open(disk / "store").start()
+            (disk / "filler").unlink()
+            await until(lambda: service.health().store.degraded_since_us is None)
+            await session.push("after", "", durability="synced")
+        assert await found_in(disk / "store") == {"a": ["before", "refused", "after"]}
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", ["tmpfs", "ext4"])
 async def test_a_disk_that_is_full_for_a_while_costs_nothing_but_refusals(tmp_path, kind, faults):
     full_s = 60 if faults.scale == 1 and kind == "ext4" else 2
-    with contextlib.ExitStack() as mounts:
-        if kind == "tmpfs":
-            disk = mounts.enter_context(tmpfs(tmp_path / "disk", 24 * MB))
-        else:
-            make_ext4(tmp_path / "image", 24 * MB)
-            disk = mounts.enter_context(ext4(tmp_path / "image", tmp_path / "disk"))
+    with small_disk(tmp_path, kind) as disk:
         store = FileStore(disk / "store", segment_bytes=SEGMENT_BYTES, backlog_bytes=MB)
         async with SessionService.open(store, durability="synced") as service:
             load = Load(service)

@@ -165,6 +165,24 @@ def test_a_disk_that_refuses_to_empty_the_file_does_not_keep_the_lock(path, lock
     assert lock.try_acquire()
 
 
+@pytest.mark.parametrize("call", ["ftruncate", "pwrite"])
+async def test_a_disk_that_refuses_the_pid_does_not_refuse_the_lock(path, lock, monkeypatch, call):
+    def refused(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(f"session_actor.persistence.lock.os.{call}", refused)
+    assert lock.try_acquire()
+    assert lock.held
+    with pytest.raises(StoreLocked, match=r"its pid is not in LOCK.*fuser") as caught:
+        await StoreLock(path).acquire()
+    assert caught.value.pid is None
+    path.unlink()
+    assert not lock.renew()
+    assert not is_free(path)
+    lock.release()
+    assert is_free(path)
+
+
 def test_releasing_twice_or_without_a_lock_has_no_effect(path, lock):
     lock.release()
     assert lock.try_acquire()
@@ -257,7 +275,7 @@ def test_a_lock_file_made_anew_while_waiting_is_the_one_that_counts(path, lock, 
     assert lock.try_acquire()
 
 
-@pytest.mark.parametrize("content", [b"", b"not a pid", b"\xff\xfe", b"-1", b"9" * 19 + b"x"])
+@pytest.mark.parametrize("content", [b"", b"not a pid", b"\xff\xfe", b"-1", b"9" * 19 + b"x", b"12", b"12\n34\n"])
 async def test_an_unreadable_pid_does_not_hide_that_the_store_is_locked(path, lock, content):
     holder = StoreLock(path)
     await holder.acquire()
