@@ -96,6 +96,8 @@ async def _begin(slot: Slot) -> ExitReason | None:
         return reason
     slot.first = False
     slot.lived_from_s = slot.floor.clock.monotonic()
+    if slot.behaviour is not None and slot.ending is not None:  # asked to end before all its children were up
+        return slot.ending.reason
     if slot.phase == "starting":
         slot.phase = "running"
     slot.resolve_start_waiters(None)

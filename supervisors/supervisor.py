@@ -7,7 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from .errors import ChildExists, ServerError, StartIgnored
+from .deadlock import waiting
+from .errors import ChildExists, StartIgnored
 from .exits import PARENT, ExitReason
 from .incarnation import launch, stop_slot
 from .slot import Ending, Slot
@@ -66,6 +67,7 @@ class Supervisor(Tree):
         self._adding: set[Slot] = set()
         self._given: Final[dict[Hashable, ChildSpec]] = {}
         self._specs: dict[Hashable, ChildSpec] = self._given
+        self._places: dict[Hashable, Slot] = {}  # of the given children, those too that a start did not come to
         for spec in children:
             check_spec(spec)
             self._refuse_known(spec.id)
@@ -140,18 +142,31 @@ class Supervisor(Tree):
     # -- as a behaviour -----------------------------------------------------------------------------------------------
 
     async def open(self, slot: Slot) -> None:
-        """Start the given children in order, without those added later; the first that fails ends the start."""
+        """Start the given children in order, without those added later; the first that fails ends the start.
+
+        Asked to end meanwhile, it returns, whatever hangs in its init: `close` stops that.
+        """
         self._take(slot)
         self._specs = dict(self._given)
-        known, self._slots = self._slots, {}
+        known = self._places | self._slots
+        self._places = {name: known[name] for name in self._given if name in known}
+        self._slots = {}
         for spec in self._given.values():
+            if self._ends():
+                return
             child = known.get(spec.id)
             if child is not None and child.spec is spec and child.floor is slot.floor:
                 self._slots[spec.id] = child
             else:
                 child = self._new_slot(spec)
-            with suppress(StartIgnored):
-                await self._start_slot(child)
+            waiter = self._launch_first(child)
+            with waiting(child):
+                await self._done_or_ending(waiter)
+            if self._fault is not None:
+                raise self._fault
+            if not self._ends():
+                with suppress(StartIgnored):
+                    waiter.result()
 
     async def close(self, slot: Slot) -> None:
         """Stop the children in reverse order; a cancellation meanwhile kills those that are left."""
@@ -196,14 +211,21 @@ class Supervisor(Tree):
                     return
 
     async def _settled(self, slot: Slot) -> bool:
-        """Wait until the child has started or does not want to (True), or has crashed again (False)."""
+        """Wait until the child has started or does not want to (True); False: it crashed again, or this is to end."""
         waiter = slot.start_waiter()
         if slot.exit_waiters is None:
             slot.exit_waiters = []
         slot.exit_waiters.append(waiter)
-        with suppress(ServerError):
-            await waiter
-        return slot.task is not None or slot.phase == "ended"
+        await self._done_or_ending(waiter)
+        return waiter.done() and (slot.task is not None or slot.phase == "ended")
+
+    async def _done_or_ending(self, waiter: asyncio.Future[None]) -> None:
+        """Wait for a child, or for the supervisor's own end."""
+        own = self._own()
+        waiter.add_done_callback(lambda _: own.wake())
+        while not waiter.done() and not self._ends():
+            own.waker = own.floor.loop.create_future()
+            await own.waker
 
     def _ends(self) -> bool:
         return self._fault is not None or self._closing or self._own().ending is not None

@@ -25,7 +25,7 @@ class SupervisorBase(ABC):
 
     @abstractmethod
     async def open(self, slot: Slot) -> None:
-        """Start the children in `slot`'s task."""
+        """Start the children in `slot`'s task; returns early when the supervisor is asked to end meanwhile."""
 
     @abstractmethod
     async def live(self, slot: Slot) -> ExitReason:

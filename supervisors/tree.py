@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import deque
 from functools import partial
@@ -78,17 +79,41 @@ class Tree(SupervisorBase):
     async def start(self) -> None:
         """Start as the root of a tree and wait until all children given to it are up.
 
+        Cancelling undoes it, and waits for that: the init that is running is cancelled, what is up is stopped in
+        reverse order. Cancelling again kills what is left.
+
         Raises:
             AsyncioOnly: no asyncio loop is running.
             AlreadyStarted: it runs already, as a root or as a child.
             InitFailed: a child's first init raised; the others were stopped in reverse order.
+            ServerStopped: it was stopped meanwhile.
         """
         self._refuse_running()
         logger()
         spec = ChildSpec(self._name, start=lambda: self, restart="temporary", shutdown_s=None)
         slot = self.slot = Slot(spec, Floor.current(self._clock), None, ServerRef)
         launch(slot)
-        await slot.start_waiter()
+        try:
+            await slot.start_waiter()
+        except asyncio.CancelledError:
+            await self._undo_start(slot)
+            raise
+
+    async def _undo_start(self, slot: Slot) -> None:
+        patience: Literal["kill"] | None = None
+        while slot.task is not None:
+            self._cancel_inits()
+            try:
+                await stop_slot(slot, Ending(STOPPED, final=True), patience)
+            except asyncio.CancelledError:
+                patience = "kill"
+
+    def _cancel_inits(self) -> None:
+        for child in self._slots.values():
+            if isinstance(child.behaviour, Tree):
+                child.behaviour._cancel_inits()  # noqa: SLF001 - one of its own class
+            elif child.phase == "starting":
+                child.kill()
 
     async def stop(self, timeout_s: float | None = None) -> None:
         """Stop the children, then the supervisor itself; may be called from another task than `start`.
@@ -189,14 +214,19 @@ class Tree(SupervisorBase):
 
     async def _start_slot(self, slot: Slot) -> ServerRef:
         """Start a slot that is not running and wait for its init; InitFailed and the like are the caller's."""
+        waiter = self._launch_first(slot)
+        with waiting(slot):
+            await waiter
+        return slot.ref
+
+    def _launch_first(self, slot: Slot) -> asyncio.Future[None]:
+        """Launch a slot that is not running as if for the first time; returns what is done when its init is through."""
         if slot.task is not None:
             raise ChildExists(f"child {slot.id!r} of supervisor {self._name!r} is running")
         slot.first = True
         slot.attempt = 0
         launch(slot)
-        with waiting(slot):
-            await slot.start_waiter()
-        return slot.ref
+        return slot.start_waiter()
 
     def _own(self) -> Slot:
         """Return the supervisor's own place, which it has from its first start on."""

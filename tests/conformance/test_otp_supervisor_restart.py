@@ -225,25 +225,27 @@ async def test_a_group_restart_is_one_restart_not_one_for_each_child(clock: Manu
 async def test_one_for_all_stops_the_restarted_ones_again_when_another_fails_to_start(
     clock: ManualClock, log: list[str]
 ) -> None:
-    lives = [Life("a", log), Life("b", log, script=[None, Boom(), None])]
+    lives = [Life("a", log), Life("b", log, script=[None, Boom(), None]), Life("c", log)]
     async with root(clock, lives, "one_for_all", intensity=FOUR) as supervisor:
         log.clear()
         await crash_and_restart(clock, supervisor.child("a"))
         await pass_time(clock)
-        assert log == ["a terminate", "b terminate", "a init", "b init", "a terminate", "a init", "b init"]
-        assert [await supervisor.child(name).call(Ping()) for name in "ab"] == [3, 3]
+        ends = ["a terminate", "c terminate", "b terminate"]
+        assert log == [*ends, "a init", "b init", "a terminate", "a init", "b init", "c init"]  # c has waited for b
+        assert [await supervisor.child(name).call(Ping()) for name in "abc"] == [3, 3, 2]
 
 
 async def test_rest_for_one_leaves_the_restarted_ones_alone_when_a_later_one_fails_to_start(
     clock: ManualClock, log: list[str]
 ) -> None:
-    lives = [Life("a", log), Life("b", log, script=[None, Boom(), None])]
+    lives = [Life("a", log), Life("b", log, script=[None, Boom(), None]), Life("c", log)]
     async with root(clock, lives, "rest_for_one", intensity=FOUR) as supervisor:
         log.clear()
         await crash_and_restart(clock, supervisor.child("a"))
         await pass_time(clock)
-        assert log == ["a terminate", "b terminate", "a init", "b init", "b init"]
-        assert [await supervisor.child(name).call(Ping()) for name in "ab"] == [2, 3]
+        ends = ["a terminate", "c terminate", "b terminate"]
+        assert log == [*ends, "a init", "b init", "b init", "c init"]  # c has waited for b
+        assert [await supervisor.child(name).call(Ping()) for name in "abc"] == [2, 3, 2]
 
 
 async def test_a_second_crash_during_a_group_restart_is_not_lost(clock: ManualClock) -> None:
