@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from math import inf
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from session_actor.supervisors import errors as actors
 
 from . import telemetry
-from .deadline import seconds_left
+from .deadline import deadline_in, seconds_left
 from .errors import CallTimeout
 from .service_errors import SessionDeleted, SessionFenced
 from .table import Table
@@ -251,9 +249,10 @@ class Cell:
     async def ready(self, timeout_s: float | None) -> State:
         """The published state; loads the session when needed, and waits out a restart.
 
-        Raises SessionDeleted, what loading raises, and CallTimeout after `timeout_s` seconds (None: no limit).
+        Raises InvalidArgument, SessionDeleted, what loading raises, and CallTimeout after `timeout_s` seconds (None: no
+        limit).
         """
-        deadline_s = inf if timeout_s is None else monotonic() + timeout_s
+        deadline_s = deadline_in(timeout_s)
         while (state := self.state) is None:
             if self.deleted:
                 raise SessionDeleted(self.id)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from .errors import CallTimeout
+from .options import check_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -19,6 +20,12 @@ class Unsaid(float):
     """A timeout that nobody gave [seconds]: the default of an argument, which can be told from the same number."""
 
     __slots__ = ()
+
+
+def deadline_in(timeout_s: float | None) -> float:
+    """When the time is over [seconds of `time.monotonic`]; None: never. Raises InvalidArgument for no number."""
+    check_seconds("timeout_s", timeout_s, optional=True)
+    return inf if timeout_s is None else time.monotonic() + timeout_s
 
 
 def seconds_left(deadline_s: float) -> float | None:

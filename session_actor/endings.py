@@ -121,11 +121,13 @@ class Ends:
             StoreDegraded, StoreError: the disk refused; the session is as it was.
             StoreCorrupt, SessionQuarantined: it cannot be shown to its mandatory hooks; it is as it was.
             CallTimeout: not deleted in time.
+            InvalidArgument: `timeout_s` is no number of seconds.
             InsideHook: called by a hook of the session.
             SessionFenced, UnusableId, ServiceClosed, ServiceDown.
         """
         people = self._people()
         cell = self._cell(session_id)
+        check_seconds("timeout_s", timeout_s, optional=True)
         refuse_inside(cell.id, people.hooks.mark(cell.id))
         try:
             with anyio.fail_after(timeout_s):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
+from math import inf
+from sys import float_info
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from session_actor.persistence import LEVELS, RECOVERIES
@@ -86,8 +87,9 @@ def check_seconds(what: str, value: object, *, optional: bool = False, zero: boo
     """
     if value is None and optional:
         return
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-    if not is_number or value < 0 or (value == 0 and not zero):  # type: ignore[operator]  # a number, by then
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    fits = is_number and (0 <= value <= float_info.max or value == inf)  # type: ignore[operator]  # a number, by then
+    if not fits or (value == 0 and not zero):
         least = "of at least 0" if zero else "above 0"
         raise InvalidArgument(what, f"must be a number of seconds {least}{', or None' if optional else ''}")
 

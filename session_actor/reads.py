@@ -16,6 +16,7 @@ from .artifacts import artifacts_in
 from .errors import CallTimeout, InvalidArgument
 from .losses import unknown
 from .observing import operation
+from .options import check_seconds
 from .spending import NOTHING_SPENT, UsageTotals, spent_in
 from .stack import Stack
 
@@ -93,6 +94,7 @@ class Reads:
 
     async def _read(self, timeout_s: float | None, load: Callable[[Any], Awaitable[object]], what: object) -> None:
         """Read cold frames off the loop."""
+        check_seconds("timeout_s", timeout_s, optional=True)
         try:
             with anyio.fail_after(timeout_s):
                 await load(what)

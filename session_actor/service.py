@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 from session_actor.persistence import (
@@ -18,7 +17,7 @@ from session_actor.persistence import (
 from . import content, telemetry
 from .cell import Birth, Cell
 from .compaction.options import TIMEOUT_S, Summaries, checked_words
-from .deadline import seconds_left
+from .deadline import deadline_in, seconds_left
 from .endings import Ends
 from .errors import InvalidArgument, SessionActorError, StoreError, UnusableId, translate
 from .forking import birth_from
@@ -239,12 +238,14 @@ class SessionService(Ends, HandsOver):
         Raises:
             SessionNotFound: there is none, and `create` is False.
             UnusableId: the id is empty, too long or no str.
+            InvalidArgument: `timeout_s` is no number of seconds.
             ValueNotStorable: the metadata would not come back as given.
             RecordTooLarge: the metadata is over 64 MB.
             SessionQuarantined, StoreCorrupt, BacklogFull, NotDurable, ServiceClosed, ServiceDown.
             CallTimeout: not loaded in time; loading goes on.
         """
         session_id = _checked(session_id)
+        check_seconds("timeout_s", timeout_s, optional=True)
         if not create:
             return await self._loaded(session_id, None, timeout_s)
         first = created(session_id, metadata)
@@ -289,7 +290,7 @@ class SessionService(Ends, HandsOver):
             What else `session` raises.
         """
         source, new_id = _checked(source), _checked(new_id)
-        deadline_s = inf if timeout_s is None else time.monotonic() + timeout_s
+        deadline_s = deadline_in(timeout_s)
         within = timeout_s, deadline_s
         birth = await birth_from(self._people(), source, new_id, at, metadata=metadata, within=within)
         session = await self._loaded(new_id, birth, seconds_left(deadline_s))

@@ -92,7 +92,8 @@ class ServerRef:
             MailboxFull: no room, and the mailbox rejects.
             DeadlockError: called from inside this server's own handler.
             WrongLoop: called from another thread or loop.
-            ValueError: the timeout is negative or NaN (looked at when the message is queued).
+            ValueError, TypeError: the timeout is negative, NaN or no number (looked at when there is something to wait
+                for: a handler that defers its reply has run then).
         """
         slot = self.slot
         if slot.door != OPEN:
@@ -288,5 +289,10 @@ def _inline_deferred(slot: Slot, reply: object, timeout_s: float | None, started
         return reply
     pending.timeout_s = timeout_s
     if timeout_s is not None:
+        try:
+            check_timeout("timeout_s", timeout_s)
+        except (TypeError, ValueError):
+            pending.future.cancel()  # the caller will not wait
+            raise
         slot.floor.deadlines.add(pending, timeout_s)
     return pending

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Literal
@@ -42,8 +43,10 @@ class Backoff:
     jitter: float = 0.2
 
     def __post_init__(self) -> None:
-        """Refuse delays that are negative or shrink with ValueError."""
-        sound = self.initial_s >= 0 and self.max_s >= 0 and self.factor >= 1 and 0 <= self.jitter <= 1
+        """Refuse delays that are negative, shrink, or are neither int nor float with ValueError."""
+        delays = (self.initial_s, self.factor, self.max_s, self.jitter)
+        sound = all(isinstance(value, (int, float)) for value in delays)  # pyright: ignore[reportUnnecessaryIsInstance]
+        sound = sound and self.initial_s >= 0 and self.max_s >= 0 and self.factor >= 1 and 0 <= self.jitter <= 1
         if not sound:
             message = f"backoff needs initial_s, max_s >= 0, factor >= 1 and 0 <= jitter <= 1, not {self}"
             raise ValueError(message)
@@ -52,7 +55,8 @@ class Backoff:
         """Return the seconds before restart number `attempt` (from 1); `random` gives a number in [0, 1)."""
         grown_s = self.max_s
         if attempt - 1 < _EXPONENT_MAX:
-            grown_s = min(self.max_s, self.initial_s * self.factor ** (attempt - 1))
+            with suppress(OverflowError):
+                grown_s = min(self.max_s, self.initial_s * self.factor ** (attempt - 1))
         return grown_s * (1 + self.jitter * (2 * random() - 1))
 
 

@@ -169,7 +169,7 @@ class Slot:
         stack = floor.stack
         if stack and self in stack:
             raise DeadlockError([link.id for link in (*stack[stack.index(self) :], self)])
-        if timeout_s is not None and not timeout_s >= 0:
+        if timeout_s is not None and not (type(timeout_s) is float and timeout_s >= 0.0):
             check_timeout("timeout_s", timeout_s)
         pending: PendingReply[Any] = PendingReply(self, message, copy_context(), floor.loop.create_future(), timeout_s)
         lane = self.mailbox.user

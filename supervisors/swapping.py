@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from .checks import check_timeout
 from .errors import Refusal, SupervisorError
 from .introspection import SystemCallFailed, ask, hold, let_go, put
 
@@ -155,8 +156,9 @@ async def swap(ref: ServerRef, timeout_s: float | None = 5.0, pause_s: float | N
     Raises:
         NotPlain: the state holds what other code could not read; the server goes on.
         SystemCallFailed: its `swap_out` raised, or it is no GenServer; the server goes on.
-        And what `ServerRef.call` raises.
+        ValueError, TypeError: no such pause. And what `ServerRef.call` raises.
     """
+    check_timeout("pause_s", pause_s)
     held: list[Swapped] = []
 
     def pause(slot: Slot) -> Swapped:

@@ -17,8 +17,8 @@ class Timer:
         """Send `message` to `slot` in `delay_s` seconds."""
         self._slot = slot
         self._message = message
-        slot.own(self.cancel)
         self._handle = slot.floor.clock.call_later(max(0.0, delay_s), self._fire)
+        slot.own(self.cancel)
 
     def cancel(self) -> None:
         """Do not send it; harmless when it was sent."""

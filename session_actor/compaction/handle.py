@@ -10,6 +10,7 @@ import anyio
 from session_actor import telemetry
 from session_actor.commands import CommitCompaction, Pin, Retract, Uncompact
 from session_actor.errors import CallTimeout, InvalidArgument
+from session_actor.options import check_seconds
 from session_actor.window.handle import Asks
 
 from .errors import SummaryRejected
@@ -78,6 +79,7 @@ class Compacts(Asks):
         _check_text("model", model)
         if summarizer_window is not None and (type(summarizer_window) is not int or summarizer_window < 1):
             raise InvalidArgument("summarizer_window", "must be a whole number of tokens of at least 1, or None")
+        check_seconds("timeout_s", timeout_s, optional=True)
         options = self._cell.summaries
         wish = Wish(instructions, model, summarizer_window or options.window, options.rule_words)
         state = await self._head_read(timeout_s)

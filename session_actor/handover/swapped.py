@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from session_actor.options import check_seconds
 from session_actor.supervisors import Refusal, SupervisorError, SystemCallFailed, swap
 
 from .errors import HandoverFailed
@@ -64,6 +65,7 @@ class SwappedSession:
 
 async def swap_session(cell: Cell, timeout_s: float | None, pause_s: float | None) -> SwappedSession:
     """What `Session.swap` does."""
+    check_seconds("pause_s", pause_s, optional=True)
     try:
         await cell.ready(timeout_s)
         return SwappedSession(cell, await swap(cell.server_ref(), timeout_s, pause_s))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from math import inf
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from session_actor.budget.refusals import TooLong, too_long
 from session_actor.commands import BuildRequest, RequestFailed
-from session_actor.deadline import Unsaid, seconds_left
+from session_actor.deadline import Unsaid, deadline_in, seconds_left
 from session_actor.errors import CallTimeout, InvalidArgument
 from session_actor.ingest import Ingests
+from session_actor.options import check_seconds
 from session_actor.reads import Reads
 
 if TYPE_CHECKING:
@@ -171,7 +170,7 @@ class Asks(Ingests, Reads):
 
     async def _given_out(self, command: BuildRequest, timeout_s: float | None) -> Request:
         """The request of a command; where it is time for a summary, after that."""
-        deadline_s = inf if timeout_s is None else monotonic() + timeout_s
+        deadline_s = deadline_in(timeout_s)
         await self._load_shown(command, timeout_s)
         automatic = self._cell.automatic
         if automatic is None:
@@ -187,6 +186,7 @@ class Asks(Ingests, Reads):
 
     async def _load_shown(self, command: BuildRequest, timeout_s: float | None) -> None:
         """Read off the loop what a request shows. What cannot be asked for is left to the command to refuse."""
+        check_seconds("timeout_s", timeout_s, optional=True)
         known = self._cell.state
         if known is not None and known.table.shelf is None:
             return
