@@ -84,16 +84,26 @@ class Lifetime:
 
     @classmethod
     async def go_on(cls, store: Store, options: SessionOptions, loop: asyncio.AbstractEventLoop) -> Lifetime:
-        """Grow the tree on a store that is open. When it raises or is cancelled, the store is closed."""
+        """Grow the tree on a store that is open. When it raises or is cancelled, tree and store are closed."""
+        lifetime = cls(store, options, loop)
         try:
             store.admit(options.durability)
-            lifetime = cls(store, options, loop)
             await lifetime.population.hooks.open()
             await lifetime._grow()
         except BaseException:
-            await store.close()
+            await _to_its_end(loop.create_task(lifetime._undo_start()))
             raise
         return lifetime
+
+    async def _undo_start(self) -> None:
+        deadline_s = self._loop.time() + self._options.close_timeout_s
+        root = self.population.root
+        self.population.hooks.leave()
+        if root is not None:
+            with suppress(SupervisorError):  # why it raises
+                await root.stop(timeout_s=self._options.close_timeout_s)
+        with suppress(SessionActorError, OSError):  # nobody was promised anything yet
+            await self._close_store(deadline_s, leave_log=False)
 
     async def _grow(self) -> None:
         population = self.population
@@ -298,3 +308,16 @@ class Lifetime:
             raise CloseTimeout(self._options.close_timeout_s, unsynced) from None
         except PersistenceError as error:
             raise translate(error) from None
+
+
+async def _to_its_end(task: asyncio.Task[None]) -> None:
+    """Wait for it however often that is cancelled, and raise the cancellation then."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled
