@@ -22,7 +22,8 @@ from .events import emit
 from .exits import KILLED, NORMAL, ExitReason
 from .gen_server import GenServer, run_continues
 from .messages import Ignore
-from .serving import active, idle, serve
+from .server_task import ServerTask
+from .serving import active, heed, idle, serve
 from .slot import NO_HANDLERS, NOBODY, SHUT, Ending, Slot
 from .supervisor_base import SupervisorBase
 
@@ -43,7 +44,7 @@ def launch(slot: Slot) -> None:
     slot.lived_from_s = None
     floor = slot.floor
     # Not by a task factory, which might be eager; one name for all: 64 bytes a task for a number tell nothing.
-    slot.task = asyncio.Task(incarnation(slot), loop=floor.loop, name=TASK_NAME)
+    slot.task = ServerTask(incarnation(slot), loop=floor.loop, name=TASK_NAME)
     floor.tasks[slot.task] = slot
     if floor.task_done is None:
         floor.task_done = partial(_task_done, floor.tasks)
@@ -62,17 +63,15 @@ async def incarnation(slot: Slot) -> None:
             reason = await serve(slot)
     except asyncio.CancelledError as error:
         reason = _cancelled(slot, task, error)
-    except Exception as error:  # noqa: BLE001 - this is where a crash ends
-        reason = ExitReason("crashed", error)
-    except GeneratorExit as error:
-        if not runs(task):  # the loop is gone, this is taken apart, and nobody can wait any more
-            raise
-        reason = ExitReason("crashed", error)
-    except BaseException as error:
+    except (KeyboardInterrupt, SystemExit) as error:
         reason = ExitReason("crashed", error)
         slot.ending = Ending(reason, final=True)
         end(slot, task, reason)
         raise
+    except BaseException as error:
+        if isinstance(error, GeneratorExit) and not runs(task):  # the loop is gone, and nobody can wait any more
+            raise
+        reason = KILLED if heed(slot, task) else ExitReason("crashed", error)  # this is where a crash ends
     cancelled = reason is KILLED
     end(slot, task, await _close(slot, reason))
     if cancelled:
@@ -94,6 +93,8 @@ async def _begin(slot: Slot) -> ExitReason | None:
         reason = ExitReason("normal", StartIgnored(f"child {slot.id!r} does not run: its init returned IGNORE"))
         slot.ending = Ending(reason, final=True)
         return reason
+    if slot.ending is not None and slot.ending.reason is KILLED:
+        return KILLED
     slot.first = False
     slot.lived_from_s = slot.floor.clock.monotonic()
     if slot.behaviour is not None and slot.ending is not None:  # asked to end before all its children were up
@@ -120,7 +121,7 @@ def _work(slot: Slot) -> Coroutine[Any, Any, ExitReason | None]:
 async def _run_task(slot: Slot) -> ExitReason:
     if slot.spec.task is not None:
         await slot.spec.task()
-    return NORMAL
+    return KILLED if slot.task is not None and heed(slot, slot.task) else NORMAL
 
 
 async def _open(slot: Slot) -> Continue | Ignore | None:
@@ -157,25 +158,28 @@ async def _within(slot: Slot, init: Coroutine[Any, Any, Continue | Ignore | None
 
     timer = slot.floor.clock.call_later(limit_s, cut)
     try:
-        return await init
+        following = await init
     except asyncio.CancelledError:
-        if late and task.uncancel() == 0:
-            raise TimeoutError(f"init of child {slot.id!r} took longer than {limit_s} s") from None
-        raise
+        if not late or task.uncancel():
+            raise
+    else:
+        if not late:
+            return following
+        task.uncancel()
     finally:
         timer.cancel()
+    raise TimeoutError(f"init of child {slot.id!r} took longer than {limit_s} s")
 
 
 def _cancelled(slot: Slot, task: asyncio.Task[None], error: asyncio.CancelledError) -> ExitReason:
     """Tell a kill, a stop of a bare task, a foreign cancellation and a CancelledError of the handler's own apart."""
     if slot.killing:
         return KILLED
-    if not task.cancelling():
-        return ExitReason("crashed", error)
-    if slot.spec.task is not None and slot.ending is not None:
+    if heed(slot, task):
+        return KILLED
+    if task.cancelling() and slot.ending is not None:
         return slot.ending.reason
-    slot.ending = Ending(KILLED, final=True)
-    return KILLED
+    return ExitReason("crashed", error)
 
 
 async def _close(slot: Slot, reason: ExitReason) -> ExitReason:
@@ -191,7 +195,11 @@ async def _close(slot: Slot, reason: ExitReason) -> ExitReason:
             await slot.behaviour.close(slot)
         elif slot.server is not None and type(slot.server).terminate is not GenServer.terminate:
             await _terminate(slot, slot.server, reason)
-    except Exception as error:  # noqa: BLE001 - as in OTP, a crash in terminate is the reason
+    except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # as in OTP, a crash in terminate is the reason
+        if isinstance(error, GeneratorExit) and not (slot.task and runs(slot.task)):
+            raise
         return reason if reason.kind == "crashed" else ExitReason("crashed", error)
     return reason
 

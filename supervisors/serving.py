@@ -11,7 +11,7 @@ from .errors import Refusal, UnknownMessage
 from .exits import KILLED, ExitReason
 from .messages import NO_REPLY
 from .reply import CASTING, QUEUED, STARTED, PendingReply
-from .slot import NO_HANDLERS, OPEN, Slot, TraceEvent
+from .slot import NO_HANDLERS, OPEN, Ending, Slot, TraceEvent
 
 if TYPE_CHECKING:
     import asyncio
@@ -212,6 +212,21 @@ async def active(slot: Slot, work: Any) -> Any:
         return await work
     finally:
         slot.floor.active.pop(task, None)
+        if task.cancelling():
+            heed(slot, task)
+
+
+def heed(slot: Slot, task: asyncio.Task[None]) -> bool:
+    """End as cancelled when a stranger cancelled the task of a child, whatever the child made of it; tell whether so.
+
+    Not counted: what was cancelled by `kill`, and a bare task by its end.
+    """
+    asked = slot.spec.task is not None and slot.ending is not None
+    if slot.killing or asked or slot.task is not task or not task.cancelling():
+        return False
+    slot.ending = Ending(KILLED, final=True)
+    slot.interrupt = True
+    return True
 
 
 @types.coroutine

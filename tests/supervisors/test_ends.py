@@ -38,9 +38,11 @@ from .support import (
     Note,
     Run,
     RunAsync,
+    Server,
     Stubborn,
     idle,
     turns,
+    until,
 )
 
 
@@ -214,6 +216,56 @@ async def test_a_generator_exit_of_a_handler_is_a_crash_as_any_other() -> None:
                 await ref.call(message)
             await idle(ref)
         assert statistics(ref).restarts == 2
+
+
+class Odd(BaseException):
+    """Neither an error nor one of the two that ask the process to end."""
+
+
+class OddTerminate(Server):
+    async def terminate(self, reason: Any) -> None:
+        await super().terminate(reason)
+        raise Odd
+
+
+def raise_odd(_: Any) -> Any:
+    raise Odd
+
+
+async def raise_odd_later(_: Any) -> Any:
+    await asyncio.sleep(0)
+    raise Odd
+
+
+@pytest.mark.parametrize("how", ["inline", "queued", "async", "continue", "terminate", "init"])
+async def test_an_exception_of_no_known_kind_is_a_crash_and_a_restart_wherever_it_comes_from(
+    life: Life, how: str
+) -> None:
+    class Fails(Server):
+        async def init(self) -> None:
+            await super().init()
+            if how == "init" and life.starts == 2:
+                raise Odd
+
+        async def handle_continue(self, argument: Any) -> None:
+            raise Odd
+
+    kind = OddTerminate if how == "terminate" else Fails
+    async with DynamicSupervisor(backoff=AT_ONCE) as root:
+        ref = await idle(root.spawn(ChildSpec(1, start=lambda: kind(life))))
+        if how in ("inline", "async"):
+            with pytest.raises(ServerCrashed, match="Odd"):
+                await ref.call(Run(raise_odd) if how == "inline" else RunAsync(raise_odd_later))
+        elif how == "queued":
+            ref.cast(Run(raise_odd))
+        elif how == "continue":
+            await ref.call(Run(lambda server: server.continue_with(None)))
+        else:
+            ref.cast(Crash() if how == "init" else Run(lambda server: server.stop_self()))
+        starts = 3 if how == "init" else 2
+        await until(lambda: life.starts == starts)
+        assert await ref.call(Get()) == 0
+        assert statistics(ref).crashes == starts - 1
 
 
 async def test_fresh_errors_for_each_caller_and_no_growing_traceback(life: Life) -> None:
