@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.blocks import Document, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
@@ -47,7 +48,7 @@ def stack_ids(state: State, on: str | None = None, last: int | None = None) -> I
 
 def frames_of(table: Table, ids: Iterator[int]) -> Iterator[Frame]:
     """These frames, read in pieces; what was on the disk is not kept in memory."""
-    while wanted := [frame for frame, _ in zip(ids, range(_PIECE), strict=False)]:
+    while wanted := list(islice(ids, _PIECE)):
         source = _warmed(table, wanted)
         for frame_id in wanted:
             frame = table.slot(frame_id) or source.slot(frame_id)

@@ -84,6 +84,19 @@ def test_what_is_shown_can_be_chosen(run, made, options, frames):
     assert [int(line.split()[2]) for line in run("show", made, "user-42", *options).lines if line[:2] == "──"] == frames
 
 
+def test_every_frame_of_a_long_stack_is_shown_and_found(run, tmp_path):
+    live = Live()
+    for number in range(1, 301):
+        live.do(Push(user_input=f"text {number}."))
+    root = asyncio.run(put(tmp_path / "store", live))
+    head, *frames = run("show", root, "user-42", "--json").objects
+    assert [frame["id"] for frame in frames] == list(range(1, 301))
+    assert head["frames"] == 300
+    for number in (64, 65, 66, 130, 195, 300):
+        found = run("show", root, "user-42", "--json", "--find", f"text {number}.").objects[1:]
+        assert [frame["id"] for frame in found] == [number]
+
+
 def test_a_text_that_nobody_said_is_answered_with_one(run, made):
     ran = run("show", made, "user-42", "--find", "nothing of the kind")
     assert (ran.code, ran.err) == (1, "0 frames found\n")
