@@ -68,6 +68,10 @@ class Home(Protocol):
         """The next incarnation of the session's server."""
         ...
 
+    def check_loop(self) -> None:
+        """Raises WrongLoop elsewhere than on the service's own event loop."""
+        ...
+
     def forget(self, cell: Cell) -> None:
         """The session is deleted: its id is free for another cell."""
         ...
@@ -177,6 +181,10 @@ class Cell:
     def code_change(self) -> CodeChange | None:
         """The embedder's last step of a handover; None: it has none."""
         return self.home.code_change
+
+    def check_loop(self) -> None:
+        """Raises WrongLoop elsewhere than on the service's own event loop."""
+        self.home.check_loop()
 
     @property
     def store(self) -> Store:

@@ -20,6 +20,10 @@ class HasExchangeLock(Protocol):
     id: str
     exchange_lock: asyncio.Lock | None
 
+    def check_loop(self) -> None:
+        """Raises WrongLoop elsewhere than on the loop that all who exchange share."""
+        ...
+
 
 class Exchange:
     """`async with session.exchange():`, held by one task of this process at a time.
@@ -39,9 +43,11 @@ class Exchange:
     async def __aenter__(self) -> None:
         """Enter, in order of arrival.
 
-        Raises SessionBusy when another exchange is running and does not end within `wait_s`.
+        Raises SessionBusy when another exchange is running and does not end within `wait_s`, and WrongLoop on another
+        event loop, or in another thread, than the service's own.
         Cancelling gives up the wait and leaves the running exchange alone.
         """
+        self._owner.check_loop()
         lock = self._owner.exchange_lock
         if lock is None:
             lock = self._owner.exchange_lock = asyncio.Lock()

@@ -114,7 +114,8 @@ class Session(Compacts):
         """`async with session.exchange():` one exchange at a time, on all handles of this session in this process.
 
         It excludes other exchanges only: a change that is made without one is not held back.
-        `wait_s`: how long to wait for a running one [seconds]; None: not at all. Entering raises SessionBusy.
+        `wait_s`: how long to wait for a running one [seconds]; None: not at all. Entering raises SessionBusy,
+        WrongLoop.
         """
         return Exchange(self._cell, wait_s)
 

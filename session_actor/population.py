@@ -26,6 +26,7 @@ from session_actor.supervisors import (
     Supervisor,
     SupervisorError,
 )
+from session_actor.supervisors import errors as actors
 
 from . import telemetry
 from .cell import Birth, Cell, Dormant
@@ -112,6 +113,15 @@ class Population:
         if self.closed is not None or self.root is None:
             return (self.closed or ServiceClosed)()
         return None if self.root.alive else ServiceDown(str(self.root.reason or "its supervisor is stopping"))
+
+    def check_loop(self) -> None:
+        """Raises WrongLoop on another event loop, or in another thread, than the service's own."""
+        slot = None if self.root is None else self.root.slot
+        if slot is not None:
+            try:
+                slot.floor.check(slot.id)
+            except actors.WrongLoop as error:
+                raise translate(error) from None
 
     # --- coming ---
 

@@ -97,12 +97,14 @@ class Floor:
         return floor if clock is None else cls(loop, clock, shared=floor)
 
     def check(self, slot_id: object) -> None:
-        """Refuse a call from elsewhere.
+        """Refuse a call from elsewhere; a loop that is run again may be so in another thread.
 
         Raises:
-            WrongLoop: another thread, or another loop runs in this one.
+            WrongLoop: the loop does not run in this thread.
         """
-        if threading.get_ident() != self.thread_id or not self.is_running():
+        if asyncio._get_running_loop() is self.loop:  # noqa: SLF001 - in `asyncio.events.__all__`
+            self.thread_id = threading.get_ident()
+        else:
             message = f"server {slot_id!r} lives on another event loop or thread; use asyncio.run_coroutine_threadsafe"
             raise WrongLoop(message)
 

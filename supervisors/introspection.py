@@ -140,10 +140,11 @@ def hold(slot: Slot, holder: object) -> None:
 
 def let_go(slot: Slot, holder: object) -> None:
     """Run messages again, unless somebody else holds it still; no effect when `holder` does not."""
-    others = slot.suspended - {holder}
-    if slot.suspended and not others:
+    if holder not in slot.suspended:  # also when it was refused, because it came from another thread
+        return
+    slot.suspended -= {holder}
+    if not slot.suspended:
         go_on(slot)
-    slot.suspended = others
 
 
 def go_on(slot: Slot) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +10,7 @@ from .exits import STOPPED, ExitReason
 from .slot import Ending
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Generator
 
     from .ref import ServerRef
@@ -39,6 +39,7 @@ class Monitor:
         """Watch `ref`, see `monitor`."""
         self.ref = ref
         self._slot = ref.slot
+        self._slot.floor.check(ref.id)
         self._downs: deque[Down] = deque()
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._over = False
@@ -59,6 +60,7 @@ class Monitor:
 
         Raises:
             LookupError: cancelled, or the final Down was taken before.
+            WrongLoop: in another thread or loop.
         """
         return self._next().__await__()
 
@@ -78,7 +80,8 @@ class Monitor:
             if self._over:
                 message = f"the monitor of server {self.ref.id!r} is over: cancelled, or its final Down was taken"
                 raise LookupError(message)
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._slot.floor.check(self.ref.id)
+            waiter: asyncio.Future[None] = self._slot.floor.loop.create_future()
             self._waiters.append(waiter)
             await waiter
         return self._downs.popleft()
@@ -96,7 +99,11 @@ class Monitor:
 
 
 def monitor(ref: ServerRef) -> Monitor:
-    """Watch `ref`: a `Down` for the end of each incarnation; at once when it has ended already (OTP: monitor)."""
+    """Watch `ref`: a `Down` for the end of each incarnation; at once when it has ended already (OTP: monitor).
+
+    Raises:
+        WrongLoop: called from another thread or loop, as awaiting the monitor does there.
+    """
     return Monitor(ref)
 
 
@@ -110,6 +117,7 @@ def monitor_into_mailbox(ref: ServerRef, slot: Slot) -> Monitor:
 def link(slot: Slot, ref: ServerRef) -> None:
     """Tie the current incarnations of `slot` and `ref` together."""
     other = ref.slot
+    other.floor.check(ref.id)
     if other.reason is not None:
         _signal(slot, ref, other.reason)
         return

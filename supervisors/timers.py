@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .checks import check_timeout
+
 if TYPE_CHECKING:
     from .slot import Slot
 
@@ -17,7 +19,9 @@ class Timer:
         """Send `message` to `slot` in `delay_s` seconds."""
         self._slot = slot
         self._message = message
-        self._handle = slot.floor.clock.call_later(max(0.0, delay_s), self._fire)
+        delay_s = max(0.0, delay_s)
+        check_timeout("delay_s", delay_s)
+        self._handle = slot.floor.clock.call_later(delay_s, self._fire)
         slot.own(self.cancel)
 
     def cancel(self) -> None:

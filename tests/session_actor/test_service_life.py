@@ -109,6 +109,7 @@ def test_another_event_loop_is_refused_and_changes_nothing(folder):
             lambda: service.session("a"),
             lambda: session.push("2", ""),
             lambda: service.delete("a"),
+            lambda: session.exchange().__aenter__(),
         ):
             with pytest.raises(WrongLoop) as refused:
                 second.run_until_complete(use())

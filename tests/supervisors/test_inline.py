@@ -14,6 +14,7 @@ from session_actor.supervisors import (
     Supervisor,
     TraceEvent,
     WrongLoop,
+    get_state,
     monitor,
     resume,
     statistics,
@@ -171,6 +172,34 @@ async def test_another_thread_is_refused_by_name(life: Life) -> None:
         await asyncio.to_thread(thread.join)
         assert len(errors) == 4
         assert await ref.call(Get()) == 0
+
+
+def test_a_loop_that_goes_on_in_another_thread_takes_everything_there_and_nothing_elsewhere() -> None:
+    async def build() -> tuple[Supervisor, Any]:
+        root = Supervisor([Life().spec()])
+        await root.start()
+        return root, await idle(root.child("server"))
+
+    async def use() -> list[Any]:
+        ref.cast(Note())
+        queued = ref.dispatch(Add(10))
+        return [type(queued), await queued.wait(), ref.dispatch(Add(100)), await get_state(ref) is not None]
+
+    loop = asyncio.new_event_loop()
+    root, ref = loop.run_until_complete(build())
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        given: Any = asyncio.run_coroutine_threadsafe(use(), loop).result(10)
+        assert given == [PendingReply, 11, 111, True]
+        for send in (ref.dispatch, ref.cast, monitor):
+            with pytest.raises(WrongLoop):
+                send(ref)
+        asyncio.run_coroutine_threadsafe(root.stop(), loop).result(10)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 def test_another_loop_of_the_same_thread_is_refused_by_name() -> None:

@@ -20,6 +20,7 @@ from session_actor.supervisors import (
     ServerStopped,
     Supervisor,
     SystemCallFailed,
+    WrongLoop,
     change_code,
     get_state,
     handles,
@@ -70,6 +71,28 @@ async def test_a_monitor_tells_each_incarnation_and_ends_with_the_last(life: Lif
         assert [(down.reason.kind, down.restarting) for down in downs] == [("crashed", True), ("stopped", False)]
         with pytest.raises(LookupError):
             await watched
+
+
+async def test_monitors_belong_to_the_thread_of_their_server(life: Life) -> None:
+    async with DynamicSupervisor() as root:
+        ref = await idle(root.spawn(life.spec()))
+        watched = monitor(ref)
+        with pytest.raises(WrongLoop):
+            await asyncio.to_thread(monitor, ref)
+        with pytest.raises(WrongLoop):
+            await asyncio.to_thread(lambda: asyncio.run(anext(watched)))
+        ref.kill()
+        assert (await watched).reason.kind == "killed"
+
+
+async def test_a_suspension_that_is_refused_leaves_those_of_others(life: Life) -> None:
+    async with DynamicSupervisor() as root:
+        ref = await idle(root.spawn(life.spec()))
+        await suspend(ref)
+        with pytest.raises(WrongLoop):
+            await asyncio.to_thread(lambda: asyncio.run(suspend(ref)))
+        assert ref.phase == "suspended"
+        await resume(ref)
 
 
 async def test_a_cancelled_monitor_hears_no_more(life: Life) -> None:
