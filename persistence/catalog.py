@@ -94,7 +94,9 @@ class Catalog:
         self.files = CatalogFiles(str(path), self._reading, self._writing)
         """The sealed journal files."""
         self.changes = 0
-        """How many transactions were committed: who was told of damage looks whether the catalog changed meanwhile."""
+        """How many transactions ended: who was told of damage looks whether the catalog changed meanwhile."""
+        self._unsure = True
+        """A commit failed, here or perhaps in a process that died, and may have happened: see `settle`."""
 
     def open(self, *, create: bool) -> None:
         """Open the file. `create`: make it when it is missing or empty; otherwise that is damage.
@@ -208,6 +210,17 @@ class Catalog:
             if log_end is not None and _is_more(log_end, self._log_end(connection)):
                 _set_log_end(connection, log_end)
 
+    def settle(self) -> None:
+        """Make sure that a loss of power leaves what the catalog says now.
+
+        After a commit that failed it may leave the state before it, though everybody reads what it wrote, or the other
+        way round. Whoever removes what the catalog does not count any more asks for this first. Raises OSError.
+        """
+        if self._unsure:
+            first_live = self.first_live_segment()
+            with self._writing() as connection:
+                _set_number(connection, _FIRST_LIVE, first_live)
+
     def check(self) -> None:
         """Read everything once, which takes longer the more sessions there are.
 
@@ -282,9 +295,13 @@ class Catalog:
             try:
                 with _transaction(connection):
                     yield connection
+                self._unsure = False
+            except BaseException:
+                self._unsure = True
+                raise
             finally:
                 self.files.changed()
-            self.changes += 1
+                self.changes += 1
 
     def _row(self, found: tuple[bytes, str, int, int, int, int, str, int, int]) -> CatalogRow:
         *fields, row_sum = found

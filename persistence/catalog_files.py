@@ -102,9 +102,9 @@ class CatalogFiles:
             condition = "last_seq > ? AND dropped = 0 ORDER BY number"
             return base, self._rows(connection, session, birth, condition, base.seq)
 
-    def newest(self, session: str, birth: str) -> FileRow | None:
-        """The newest sealed file."""
-        found = self._select(session, birth, "number > ? ORDER BY number DESC LIMIT 1", 0)
+    def newest(self, session: str, birth: str, before: int = _NUMBER_MAX) -> FileRow | None:
+        """The newest sealed file before number `before`."""
+        found = self._select(session, birth, "number < ? ORDER BY number DESC LIMIT 1", before)
         return found[0] if found else None
 
     def with_frame(self, session: str, birth: str, frame: int) -> FileRow | None:
@@ -176,6 +176,13 @@ class CatalogFiles:
             for row in rows:
                 put(connection, row, dropped=True)
             put_base(connection, session, birth, base)
+
+    def forget_from(self, session: str, birth: str, number: int) -> None:
+        """Forget sealed files from `number` on, where that of the newest one is `number`: they cannot be."""
+        if any(found >= number for found in self.numbers(session, birth)):
+            query = "DELETE FROM files WHERE session = ? AND birth = ? AND number >= ?"
+            with self._writing() as connection:
+                connection.execute(query, (id_bytes(session), birth, number))
 
     def check(self) -> None:
         """Read all rows once. Raises `CatalogCorrupt` for the first damage found."""

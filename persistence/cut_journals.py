@@ -6,6 +6,7 @@ and the one that is refused is left as it is. Is that refused, too, or the journ
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,6 +15,7 @@ from .errors import CatalogCorrupt, StoreCorrupt, StoreVersionTooNew
 from .journal_writer import JournalWriter
 from .names import journal_path
 from .reserve import is_full
+from .scan import is_tombstone
 
 if TYPE_CHECKING:
     from array import array
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
     from .catalog import Catalog
     from .catalog_files import FileRow
     from .errors import PersistenceError
+    from .segment import Segment
     from .session_log import Extent, SessionLog
     from .storage import Disk
 
 PIECE_RECORDS: Final = 512
+YIELD_SESSIONS: Final = 1000
 NUMBERS: Final = 16
 """So many new files are tried in turn for a session whose journal is refused."""
 
@@ -144,9 +148,29 @@ class CutJournals:
         )
 
     def _sealed_seq(self, log: SessionLog) -> int:
-        """The newest record of a session that is in a sealed file, or was."""
-        newest = self._catalog.files.newest(log.session, log.birth)
-        return max(0 if newest is None else newest.last_seq, self._catalog.files.base(log.session, log.birth).seq)
+        """The newest record of a session in a sealed file before its newest file, where there is or was one."""
+        files = self._catalog.files
+        newest = None if log.extent is None else files.newest(log.session, log.birth, log.extent.number)
+        return max(0 if newest is None else newest.last_seq, files.base(log.session, log.birth).seq)
+
+
+async def by_session(segments: list[Segment]) -> Spans:
+    """Of each session the places of its records, in the order of the log."""
+    spans: Spans = {}
+    for index, segment in enumerate(segments):
+        for count, (log, places) in enumerate(segment.spans.items()):
+            spans.setdefault(log, []).append((index, places))
+            if count % YIELD_SESSIONS == YIELD_SESSIONS - 1:
+                await asyncio.sleep(0)
+    return spans
+
+
+def note_dead(spans: Spans, contents: list[bytes]) -> None:
+    """A session whose synced tombstone is among what is cut is dead, even if nobody was told yet."""
+    for log in [log for log in spans if log.dying]:
+        index, places = spans[log][-1]
+        last = contents[index][places[-2] : places[-1]]
+        log.dead = log.dead or is_tombstone(last + b"\n")
 
 
 def _append(writer: JournalWriter, log: SessionLog, places: Places, contents: list[bytes]) -> Grown:

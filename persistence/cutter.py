@@ -21,10 +21,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from .cut_journals import CutJournals
+from .cut_commit import CutCommit
+from .cut_journals import CutJournals, by_session, note_dead
 from .errors import LogCorrupt, PersistenceError, StoreClosed
 from .reserve import is_full
-from .scan import is_tombstone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 CUT_BYTES: Final = 32 * 1024 * 1024
 """Segments are cut together up to this size, so that a journal is synced once for all of them."""
 GROUP_SESSIONS: Final = 32
-YIELD_SESSIONS: Final = 1000
 RETRY_S: Final = 5.0
 CALM_S: Final = 1.0
 MOST_SEGMENTS: Final = 128
@@ -85,6 +84,8 @@ class Cutter:
         self._thread = thread
         self._trouble = trouble
         self._on_cut = on_cut
+        self._unsure: tuple[CutCommit, Callable[[], None]] | None = None
+        """A commit that failed, which may have happened all the same, and what is to be done if it has."""
         self._sealed = asyncio.Event()
         self._tried: set[SessionLog] = set()
         """Whose records were refused once more since it was begun to try that again."""
@@ -163,12 +164,13 @@ class Cutter:
         await self.lock.acquire()
         committing = False
         try:
+            await self.settle()
             segments = [] if self._trouble.lost is not None else self._ready() or self._left()
             if not segments:
                 return 0, None
             contents = [await self._thread.run(partial(self._contents, segment)) for segment in segments]
-            spans = self._without_left(await _by_session(segments), again=segments[0].cut)
-            _note_dead(spans, contents)
+            spans = self._without_left(await by_session(segments), again=segments[0].cut)
+            note_dead(spans, contents)
             refusals: Refusals = {}
             dead = await self._bury([log for log in spans if log.dead], refusals)
             unburied = {log.session for log in (*refusals, *self._tried) if log.dead}
@@ -273,18 +275,33 @@ class Cutter:
         gone = self._gone_after(segments, moved)
         first_live, log_end = self._first_live_after(gone), self._log.durable_end()
 
-        def job() -> None:
-            sealed = (row for one in grown for row in one.sealed)
-            self._catalog.commit_cut((one.row for one in grown), births, first_live, sealed, log_end)
+        commit = CutCommit(grown, births, first_live, log_end)
+
+        def made() -> None:
+            self._committed(segments, gone, grown, dead)
 
         def then(error: BaseException | None) -> None:
             try:
                 if error is None:
-                    self._committed(segments, gone, grown, dead)
+                    made()
+                else:
+                    self._unsure = commit, made
             finally:
                 self.lock.release()
 
-        await self._thread.run(job, then)
+        await self._thread.run(partial(commit.make, self._catalog), then)
+
+    async def settle(self) -> None:
+        """After a commit that failed: find out whether it happened. To be called with `lock` held, before any change.
+
+        Raises OSError, `CatalogCorrupt`: it is still not known.
+        """
+        if self._unsure is not None and self._trouble.lost is None:
+            commit, made = self._unsure
+            is_made = await self._thread.run(partial(commit.is_made, self._catalog))
+            self._unsure = None
+            if is_made:
+                made()
 
     def _gone_after(self, segments: list[Segment], moved: set[SessionLog]) -> int:
         """How many of the oldest segments have nothing left when these were cut, and these sessions moved."""
@@ -341,6 +358,7 @@ class Cutter:
     async def give_up_lost(self) -> None:
         """What is lost of the log was salvaged: it is not missed any more. Raises OSError, `CatalogCorrupt`."""
         async with self.lock:
+            await self.settle()
             self._log.damaged = None
             first_live = self._first_live_after(0)
             await self._thread.run(lambda: self._catalog.commit_cut([], [], first_live))
@@ -352,6 +370,7 @@ class Cutter:
         """
         self.unforgotten.add((log.session, log.birth))
         async with self.lock:
+            await self.settle()
             await self._remove(log)
             first_live = self._first_live_after(0)
             await self._thread.run(lambda: self._catalog.commit_cut([], [(log.session, log.birth)], first_live))
@@ -363,25 +382,6 @@ class Cutter:
             async with self._snapshots:
                 await self._thread.run(lambda: self._remover.remove(log.session, log.birth))
             log.removed = True
-
-
-async def _by_session(segments: list[Segment]) -> Spans:
-    """Of each session the places of its records, in the order of the log."""
-    spans: Spans = {}
-    for index, segment in enumerate(segments):
-        for count, (log, places) in enumerate(segment.spans.items()):
-            spans.setdefault(log, []).append((index, places))
-            if count % YIELD_SESSIONS == YIELD_SESSIONS - 1:
-                await asyncio.sleep(0)
-    return spans
-
-
-def _note_dead(spans: Spans, contents: list[bytes]) -> None:
-    """A session whose synced tombstone is among what is cut is dead, even if nobody was told yet."""
-    for log in [log for log in spans if log.dying]:
-        index, places = spans[log][-1]
-        last = contents[index][places[-2] : places[-1]]
-        log.dead = log.dead or is_tombstone(last + b"\n")
 
 
 def _groups(logs: Iterable[SessionLog]) -> Iterator[list[SessionLog]]:

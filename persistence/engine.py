@@ -211,6 +211,7 @@ class Engine:
             thread=self.read_thread,
             known=self._has_journal,
             buried=self._is_buried,
+            settle=self.catalog.settle,
         )
         recovered = await recovery.run(first_live, noted)
         for log in recovered.dead:
@@ -238,6 +239,7 @@ class Engine:
     async def alone(self) -> AsyncGenerator[None]:
         """Meanwhile nobody else changes journals, snapshots or the catalog."""
         async with self.cutter.lock, self._snapshot_lock:
+            await self.cutter.settle()
             yield
 
     async def run_cut(self, job: Callable[[], Result]) -> Result:

@@ -36,7 +36,7 @@ class Part(NamedTuple):
     end: int
     """Where its records end: an index may follow."""
     first_seq: int | None
-    """Its first record; None: not known by itself."""
+    """Its first record; None: not known by itself, or what the catalog says of it cannot be."""
     last_seq: int
     sum: str
     """Sum of its last record."""
@@ -48,7 +48,8 @@ class Part(NamedTuple):
         """As the catalog has it."""
         if isinstance(valid, FileRow):
             place = valid.number, valid.bytes, valid.index_offset
-            return Part(*place, valid.first_seq, valid.last_seq, valid.sum, valid.crc)
+            first = valid.first_seq if valid.first_seq <= valid.last_seq else None
+            return Part(*place, first, valid.last_seq, valid.sum, valid.crc)
         place = valid.number, valid.size_bytes, valid.size_bytes
         return Part(*place, None, valid.seq, valid.sum, valid.crc)
 

@@ -87,6 +87,9 @@ class JournalCheck:
             self.sums[base.seq] = base.sum
         pruned = base.seq > 0
         for file in expected_files(self._catalog, row):
+            if file.first_seq is not None and file.number >= row.journal:
+                self._tell_row(file, f"the catalog counts it as sealed, and file {row.journal} as the newest")
+                continue
             self.path = f"{self._folder}/{file.path}"
             walk = Walk(self._disk, self.path)
             self._findings.size_bytes += min(walk.size, file.bytes)
@@ -102,10 +105,17 @@ class JournalCheck:
                 what = f"it says that it continues record {begin.seq}, not record {link.seq} of the file before"
                 self._damage("journal", walk, what, offset=0, seq=link.seq + 1)
                 whole = False
+            if file.first_seq not in {None, begin.seq + 1}:
+                what = f"it begins with record {begin.seq + 1}, and the catalog says with record {file.first_seq}"
+                self._tell_row(file, what)
             good, link = self._lines(walk, file, start if hole else link, wanted)
             whole = whole and good
             self._check_beyond(walk, file, row, logged)
         return whole
+
+    def _tell_row(self, file: Expected, what: str) -> None:
+        """The catalog says of a file what is not so."""
+        self._findings.damage("journal_row", f"{self._folder}/{file.path}", what, _REPAIR, session=self._session)
 
     def _check_beyond(self, walk: Walk, file: Expected, row: CatalogRow, logged: tuple[int, int] | None) -> None:
         """What lies behind the valid part."""
@@ -174,7 +184,7 @@ class JournalCheck:
             self._tell_index(walk, file)
         elif walk.crc != file.crc:
             what = "every line is sound, but their bytes are not those that the catalog counted"
-            self._findings.damage("journal_row", walk.path, what, _REPAIR, session=self._session)
+            self._tell_row(file, what)
 
     def _tell_index(self, walk: Walk, file: Expected) -> None:
         what, tell = "its index does not say which frames are in it", self._findings.damage

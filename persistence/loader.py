@@ -12,10 +12,21 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from .beyond import beyond, uncounted
 from .errors import JournalCorrupt, LineDamaged, LogCorrupt, PersistenceError, StoreCorrupt
 from .header import RecordRef
-from .journal import Part, broken_link, check_end, open_journal, read_behind, read_journal, read_newest
+from .journal import (
+    Part,
+    broken_link,
+    check_end,
+    open_journal,
+    read_behind,
+    read_header,
+    read_journal,
+    read_newest,
+)
 from .names import journal_path
 from .places import Places
 from .record import Record, decode_record, decode_records
@@ -218,7 +229,7 @@ class Loader:
     ) -> list[tuple[str, bytes]]:
         if rows is None:
             rows = self._catalog.files.of(log.session, log.birth, after_seq=seq)
-        rows = [row for row in rows if row.number < extent.number]  # a cut may have sealed more meanwhile
+        rows = [self._known(row) for row in rows if row.number < extent.number]  # a cut may have sealed more meanwhile
         owner, pieces = (log.session, log.birth), list[tuple[str, bytes]]()
         for row in rows:
             path, part = self._path(log, row.number), Part.of(row)
@@ -230,6 +241,18 @@ class Loader:
         if longer:
             self._check_uncounted(log, path, part)
         return pieces + [(path, piece) for piece in newest]
+
+    def _known(self, row: FileRow) -> FileRow:
+        """The row of a sealed file; where its first record cannot be, with the one that the file itself names.
+
+        A file without a record has such a row, and so has one that was cut twice by an older version, see `CutCommit`.
+        """
+        if row.first_seq <= row.last_seq:
+            return row
+        header = read_header(self._disk, f"{self._journals}/{journal_path(row.session, row.number)}")
+        if header is None or (header.session, header.birth, header.number) != (row.session, row.birth, row.number):
+            return row  # who reads it tells
+        return msgspec.structs.replace(row, first_seq=header.continues.seq + 1)
 
     def _check_newest(self, log: SessionLog, extent: Extent) -> None:
         """Make sure that the newest file is this session's, and ends where the catalog says."""

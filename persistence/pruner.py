@@ -132,6 +132,8 @@ class Pruner:
         earlier = self._catalog.files.numbers(log.session, log.birth, dropped=True)
         if not rows and not earlier:
             return None
+        if earlier:
+            self._catalog.settle()
         self._unlink(log, earlier)
         base = self._catalog.files.base(log.session, log.birth)
         if rows and rows[-1].last_seq > base.seq:

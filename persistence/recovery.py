@@ -18,6 +18,7 @@ from .header import SegmentRef
 from .keeping import Aside
 from .log import SCRATCH_NAMES, SEGMENT_NAME
 from .record import decode_record
+from .reserve import is_full
 from .scan import Damage, SegmentScan, is_tombstone, read_owner
 from .segment import Segment
 from .segment_file import read_segment
@@ -61,11 +62,21 @@ class Recovered:
 class LogRecovery:
     """Reads the segments of a log into `log`, which must be new."""
 
-    def __init__(self, disk: Disk, log: Log, aside: str, *, thread: DiskThread, known: Known, buried: Known) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        log: Log,
+        aside: str,
+        *,
+        thread: DiskThread,
+        known: Known,
+        buried: Known,
+        settle: Callable[[], None],
+    ) -> None:
         """`aside`: folder for what is torn off. `thread`: where the disk is read.
 
         `known(session, birth)`: whether there is a journal of that birth; `buried(session, birth)`: whether the catalog
-        has it as deleted; called in the thread.
+        has it as deleted; `settle`: of the catalog; called in the thread.
         """
         self._disk = disk
         self._log = log
@@ -73,6 +84,7 @@ class LogRecovery:
         self._thread = thread
         self._known = known
         self._is_buried = buried
+        self._settle = settle
         self._buried: set[SessionLog] = set()
         self._owners: dict[bytes, tuple[str, str]] = {}
         self._births: dict[tuple[str, str], SessionLog] = {}
@@ -142,14 +154,29 @@ class LogRecovery:
     def _tidy(self, first_live: int) -> list[int]:
         """Remove what is cut and what was never begun; returns the numbers of the other segments."""
         numbers: list[int] = []
+        cut: list[str] = []
         for name in self._disk.list(self._log.folder):
             match = SEGMENT_NAME.fullmatch(name)
             number = int(match[1]) if match else 0
-            if name in SCRATCH_NAMES or 0 < number < first_live:
+            if name in SCRATCH_NAMES:
                 self._disk.unlink(self._log.path(name))
+            elif 0 < number < first_live:
+                cut.append(name)
             elif number:
                 numbers.append(number)
+        if cut:
+            self._remove_cut(cut)
         return sorted(numbers)
+
+    def _remove_cut(self, names: list[str]) -> None:
+        """Remove segments that the catalog does not count, unless a loss of power could make it count them again."""
+        try:
+            self._settle()
+        except OSError as error:
+            if not is_full(error):  # then they would be in the way of what makes room
+                return
+        for name in names:
+            self._disk.unlink(self._log.path(name))
 
     def _read(self, number: int) -> SegmentScan:
         path = self._log.path(number)

@@ -138,19 +138,21 @@ class FileRepair:
     # --- journals -----------------------------------------------------------------------------------------------------
 
     def _count_anew(self, step: Step) -> None:
-        """Every line was found sound, up to the record that the catalog has: the sum of all bytes must be wrong."""
+        """Every line was found sound, up to the record that the catalog has: what else it says must be wrong."""
         with contextlib.closing(_opened(self._layout, self._disk)) as catalog:
             row = catalog.get(step.session or "")
             if row is None:
                 return
+            catalog.files.forget_from(row.session, row.birth, row.journal)
             walk = Walk(self._disk, step.path)
             if step.path.endswith(f"/{journal_path(row.session, row.journal)}"):
                 row = msgspec.structs.replace(row, crc=walk.crc_of(row.bytes))
                 catalog.commit_cut([row], [], catalog.first_live_segment())
                 return
             for file in self._sealed(catalog, step):
-                size = walk.size
-                changed = msgspec.structs.replace(file, bytes=size, crc=walk.crc_of(size))
+                size = file.bytes if walk.crc_of(file.bytes) == file.crc else walk.size
+                first = file.first_seq if walk.header is None else walk.header.continues.seq + 1
+                changed = msgspec.structs.replace(file, first_seq=first, bytes=size, crc=walk.crc_of(size))
                 catalog.commit_cut([], [], catalog.first_live_segment(), [changed])
 
     def _count_beyond(self, step: Step) -> None:

@@ -73,7 +73,7 @@ _WHAT: Final = {
     "orphan": "move it aside",
     "snapshot": "move it aside",
     "tail": "cut it off; it is kept aside",
-    "journal_row": "count its bytes anew",
+    "journal_row": "count it anew",
     "index": "copy it to a new file with the index that it should have; the old one is kept aside",
 }
 SALVAGED: Final = ("journal", "pruned", "log", "log_chain")

@@ -33,7 +33,7 @@ class Fault(NamedTuple):
     errno: int
     kinds: frozenset[str] | None = None
     partly: bool = False
-    """A write is done in part before it fails."""
+    """A write is done in part, and a commit as a whole, before it fails."""
 
 
 class SimDisk:
@@ -77,7 +77,7 @@ class SimDisk:
             return None
         for fault in self.faults:
             if fault.first <= self.calls <= fault.last and (fault.kinds is None or kind in fault.kinds):
-                if fault.partly and kind == "write":
+                if fault.partly and kind in {"write", "commit"}:
                     return fault
                 raise self.failure(kind, fault.errno, path)
         return None
@@ -302,13 +302,18 @@ class SimConnection(sqlite3.Connection):
 
     def commit(self):
         try:
-            self.disk.reach("commit")
+            fault = self.disk.reach("commit")
         except sqlite3.Error:
             if self.content and self.disk.chance.random() < 0.5:
                 self.inode.alternative = self.serialize()
             raise
-        self.content = self.serialize()
+        before, self.content = self.content, self.serialize()
         self.inode.replace(self.content)
+        if fault is not None:  # the journal was truncated, so all see it, and a loss of power may undo it
+            self.in_transaction = False
+            super().execute("RELEASE step")
+            self.inode.alternative = before
+            raise self.disk.failure("commit", fault.errno)
 
 
 loader = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
