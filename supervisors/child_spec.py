@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from .checks import check_timeout
 from .mailbox import DEFAULT_MAILBOX, MailboxSpec
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from .restart import Backoff, Intensity, RestartKind
     from .supervisor_base import SupervisorBase
 
+Shutdown: TypeAlias = float | Literal["kill"] | None
+
 _RESTARTS = ("permanent", "transient", "temporary")
+
+
+class _Usual(float):
+    """Seconds that nobody has asked for: they do not hold for a supervisor."""
+
+
+_USUAL_S: Final = _Usual(5.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,8 @@ class ChildSpec:
         start: called for every incarnation, inside the child's own task.
         task: called for every incarnation; stopping it cancels it.
         restart: `permanent` always, `transient` after a crash or kill, `temporary` never (OTP: restart types).
-        shutdown_s: seconds between stop and kill; "kill" kills at once; None waits for ever (OTP: shutdown).
+        shutdown_s: seconds between stop and kill; "kill" kills at once; None waits for ever. A supervisor waits for
+            its children, which have theirs: where nothing is given, it has no limit (OTP: shutdown).
         init_timeout_s: seconds that `init` may take, else it has failed (at a restart: crashed). None: no limit.
         mailbox: limit and overflow of the server's mailbox.
         intensity: the child's own restart limit; None takes the supervisor's.
@@ -44,7 +54,7 @@ class ChildSpec:
     start: Callable[[], GenServer | SupervisorBase] | None = None
     task: Callable[[], Awaitable[object]] | None = None
     restart: RestartKind = "permanent"
-    shutdown_s: float | Literal["kill"] | None = 5.0
+    shutdown_s: Shutdown = _USUAL_S
     init_timeout_s: float | None = None
     mailbox: MailboxSpec = DEFAULT_MAILBOX
     intensity: Intensity | None = None
@@ -70,3 +80,8 @@ class ChildSpec:
         else:
             check_timeout("shutdown_s", self.shutdown_s)
         check_timeout("init_timeout_s", self.init_timeout_s)
+
+
+def shutdown_of(spec: ChildSpec, kind: Literal["worker", "supervisor"]) -> Shutdown:
+    """What `shutdown_s` means for a child of this kind."""
+    return None if kind == "supervisor" and isinstance(spec.shutdown_s, _Usual) else spec.shutdown_s

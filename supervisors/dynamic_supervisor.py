@@ -6,7 +6,8 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from .errors import ChildExists, ChildNotFound, ServerError, ServerQuarantined, TooManyChildren
+from .child_spec import shutdown_of
+from .errors import ChildExists, ChildNotFound, ServerError, ServerQuarantined, TooManyChildren, shown
 from .events import emit
 from .exits import PARENT, ExitReason
 from .incarnation import KILL_GRACE_S, exit_within, launch, leak
@@ -73,7 +74,7 @@ class DynamicSupervisor(Tree):
         check_spec(spec)
         self._refuse_stopped()
         if spec.id in self._slots:
-            message = f"supervisor {self._name!r} has a child {spec.id!r}"
+            message = f"supervisor {self._name!r} has a child {shown(spec.id)}"
             raise ChildExists(message)
         if self._max_children is not None and len(self._slots) >= self._max_children:
             message = f"supervisor {self._name!r} has its limit of {self._max_children} children"
@@ -106,7 +107,7 @@ class DynamicSupervisor(Tree):
         self._refuse_stopped()
         slot = self._slots.get(child_id)
         if slot is None or slot.phase != "quarantined":
-            message = f"supervisor {self._name!r} has no quarantined child {child_id!r}"
+            message = f"supervisor {self._name!r} has no quarantined child {shown(child_id)}"
             raise ChildNotFound(message)
         slot.attempt = 0
         launch(slot)
@@ -125,7 +126,7 @@ class DynamicSupervisor(Tree):
         check_spec(spec)
         self._refuse_stopped()
         if spec.id in self._slots:
-            message = f"supervisor {self._name!r} has a child {spec.id!r}"
+            message = f"supervisor {self._name!r} has a child {shown(spec.id)}"
             raise ChildExists(message)
         slot = ref.slot
         if isinstance(slot.parent, DynamicSupervisor):
@@ -162,7 +163,7 @@ class DynamicSupervisor(Tree):
                 await asyncio.sleep(0)
         begun_s = self._now_s()
         for slot in sorted(self._slots.values(), key=_patience):
-            allowed_s = slot.spec.shutdown_s
+            allowed_s = shutdown_of(slot.spec, slot.kind)
             if isinstance(allowed_s, str) or slot.task is None or slot.killing:
                 continue
             left_s = None if allowed_s is None else begun_s + allowed_s - self._now_s()
@@ -202,13 +203,13 @@ class DynamicSupervisor(Tree):
 
 def _quarantined(slot: Slot) -> ServerError:
     return ServerQuarantined(
-        f"server {slot.id!r} is quarantined: it crashed after {slot.attempt} restarts in a row;"
-        f" release({slot.id!r}) starts it again"
+        f"server {shown(slot.id)} is quarantined: it crashed after {slot.attempt} restarts in a row;"
+        f" release({shown(slot.id)}) starts it again"
     )
 
 
 def _patience(slot: Slot) -> float:
-    allowed_s = slot.spec.shutdown_s
+    allowed_s = shutdown_of(slot.spec, slot.kind)
     if allowed_s is None:
         return float("inf")
     return 0.0 if isinstance(allowed_s, str) else allowed_s

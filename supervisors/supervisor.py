@@ -7,8 +7,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
+from .child_spec import shutdown_of
 from .deadlock import waiting
-from .errors import ChildExists, StartIgnored
+from .errors import ChildExists, StartIgnored, shown
 from .exits import PARENT, ExitReason
 from .incarnation import launch, stop_slot
 from .slot import Ending, Slot
@@ -126,13 +127,13 @@ class Supervisor(Tree):
     def _ended(self, child_id: Hashable) -> Slot:
         slot = self._find(child_id)
         if slot.phase != "ended":
-            message = f"child {child_id!r} of supervisor {self._name!r} has not ended; terminate it first"
+            message = f"child {shown(child_id)} of supervisor {self._name!r} has not ended; terminate it first"
             raise ChildExists(message)
         return slot
 
     def _refuse_known(self, child_id: Hashable) -> None:
         if child_id in self._specs:
-            message = f"supervisor {self._name!r} has a child {child_id!r}"
+            message = f"supervisor {self._name!r} has a child {shown(child_id)}"
             raise ChildExists(message)
 
     def _forget(self, child_id: Hashable) -> None:
@@ -176,7 +177,7 @@ class Supervisor(Tree):
             while child.phase != "ended":
                 try:
                     ending = Ending(PARENT, final=True, drain=child.spec.drain)
-                    await stop_slot(child, ending, "kill" if child.killing else child.spec.shutdown_s)
+                    await stop_slot(child, ending, "kill" if child.killing else shutdown_of(child.spec, child.kind))
                 except asyncio.CancelledError:
                     self.kill_children()
 
@@ -200,7 +201,8 @@ class Supervisor(Tree):
         slots = list(self._slots.values())
         group = slots if self.strategy == "one_for_all" else slots[slots.index(origin) :]
         for slot in reversed(group):
-            await stop_slot(slot, Ending(PARENT, final=slot.spec.restart == "temporary"), slot.spec.shutdown_s)
+            ending = Ending(PARENT, final=slot.spec.restart == "temporary")
+            await stop_slot(slot, ending, shutdown_of(slot.spec, slot.kind))
         await self._pause(delay_s)
         for slot in group:
             if self._ends():

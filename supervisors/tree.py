@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from .checks import check_timeout
-from .child_spec import ChildSpec
+from .child_spec import ChildSpec, shutdown_of
 from .deadlock import refuse_own_task, waiting
-from .errors import AlreadyStarted, ChildExists, ChildNotFound, NotStarted, RestartsExhausted, ServerDown
+from .errors import AlreadyStarted, ChildExists, ChildNotFound, NotStarted, RestartsExhausted, ServerDown, shown
 from .events import OnEvent, emit
 from .exits import PARENT, STOPPED, ExitReason
 from .floor import Floor
@@ -198,12 +198,12 @@ class Tree(SupervisorBase):
         slot = self._find(child_id)
         slot.floor.check(slot.id)
         refuse_own_task(slot)
-        await stop_slot(slot, Ending(PARENT, final=True, drain=slot.spec.drain), slot.spec.shutdown_s)
+        await stop_slot(slot, Ending(PARENT, final=True, drain=slot.spec.drain), shutdown_of(slot.spec, slot.kind))
 
     def _find(self, child_id: Hashable) -> Slot:
         slot = self._slots.get(child_id)
         if slot is None:
-            message = f"supervisor {self._name!r} has no child {child_id!r}"
+            message = f"supervisor {self._name!r} has no child {shown(child_id)}"
             raise ChildNotFound(message)
         return slot
 
@@ -222,7 +222,7 @@ class Tree(SupervisorBase):
     def _launch_first(self, slot: Slot) -> asyncio.Future[None]:
         """Launch a slot that is not running as if for the first time; returns what is done when its init is through."""
         if slot.task is not None:
-            raise ChildExists(f"child {slot.id!r} of supervisor {self._name!r} is running")
+            raise ChildExists(f"child {shown(slot.id)} of supervisor {self._name!r} is running")
         slot.first = True
         slot.attempt = 0
         launch(slot)
@@ -322,7 +322,7 @@ class Tree(SupervisorBase):
         """Escalate: end the supervisor; its parent decides."""
         own = self._own()
         self._fault = RestartsExhausted(
-            f"child {slot.id!r} of supervisor {self._name!r} crashed after {slot.attempt} restarts in a row"
+            f"child {shown(slot.id)} of supervisor {self._name!r} crashed after {slot.attempt} restarts in a row"
         )
         self._closing = True
         self._finish(slot, reason)
@@ -338,7 +338,7 @@ class Tree(SupervisorBase):
 
 
 def _down(slot: Slot, fault: RestartsExhausted) -> ServerDown:
-    return ServerDown(f"server {slot.id!r} is down with its supervisor: {fault}")
+    return ServerDown(f"server {shown(slot.id)} is down with its supervisor: {fault}")
 
 
 def check_spec(spec: object) -> None:

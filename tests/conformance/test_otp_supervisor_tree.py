@@ -69,6 +69,29 @@ async def test_a_tree_restarts_what_ended_and_when_a_branch_gives_up_the_whole_t
         assert not child4.alive
 
 
+@pytest.mark.parametrize("outer", [Supervisor, DynamicSupervisor])
+@pytest.mark.parametrize(("options", "kind"), [({}, "parent"), ({"shutdown_s": 5.0}, "killed")])
+async def test_a_supervisor_as_a_child_has_no_limit_but_its_childrens_unless_one_is_given(
+    clock: ManualClock, outer: type[Supervisor | DynamicSupervisor], options: dict[str, Any], kind: str
+) -> None:
+    async def slow() -> None:
+        over = asyncio.Event()
+        clock.call_later(3.0, over.set)
+        await over.wait()
+
+    lives = [Life(name, at_terminate=slow) for name in "abc"]
+    inner = Supervisor([life.spec() for life in lives])
+    supervisor = outer(clock=clock)
+    await supervisor.start()
+    await supervisor.start_child(ChildSpec("inner", start=lambda: inner, **options))
+    stopping = asyncio.ensure_future(supervisor.stop())
+    for _ in range(12):
+        await pass_time(clock, 1.0)
+    assert stopping.done()
+    await stopping
+    assert [life.reasons[0].kind for life in lives] == [kind, "parent", "parent"]
+
+
 async def test_a_supervisor_that_is_killed_is_restarted_with_its_children(clock: ManualClock) -> None:
     registry, life = Registry(), Life("server")
     middle = Supervisor(children=[life.spec()], strategy="one_for_all", backoff=SHORT)
