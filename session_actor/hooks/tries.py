@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from contextlib import suppress
 from contextvars import Context
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
@@ -135,11 +136,27 @@ class Tries:
             timer.cancel()
         if late:
             task.uncancel()
+        if task.cancelling():
+            await self._forget_own(task)
         if failure is not None and task.cancelling():
             raise asyncio.CancelledError
         if isinstance(failure, asyncio.CancelledError):
             return HookLate() if late else HookCancelled()
         return failure
+
+    async def _forget_own(self, task: asyncio.Task[Any]) -> None:
+        """Forget that a hook has cancelled its own task: only the tree may end it."""
+        if self._is_ended(task):
+            return
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)  # where one that had not come yet does
+        while not self._is_ended(task) and task.cancelling():
+            task.uncancel()
+
+    def _is_ended(self, task: asyncio.Task[Any]) -> bool:
+        root = self.supervisor.slot
+        slot = None if root is None else root.floor.tasks.get(task)
+        return slot is None or slot.killing or slot.ending is not None
 
     async def close(self, timeout_s: float) -> None:
         """Give what runs its time [seconds]."""

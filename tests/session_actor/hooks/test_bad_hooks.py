@@ -37,6 +37,30 @@ async def test_what_is_no_exception_is_a_failure_like_any_other(store, clock, ki
     assert tries == [1, 2, 3]
 
 
+@pytest.mark.parametrize("waits", ["sleeps", "does not wait", "waits for another"])
+async def test_a_hook_that_cancels_its_own_task_has_failed_and_is_tried_again(store, clock, waits):
+    tries: list[int] = []
+
+    async def fn(ctx) -> None:
+        tries.append(ctx.attempt)
+        if ctx.attempt < 3:
+            asyncio.current_task().cancel()
+            if waits == "sleeps":
+                await asyncio.sleep(0)
+            elif waits == "waits for another":
+                await asyncio.gather(asyncio.sleep(60))
+            raise ValueError
+
+    async with opened(store, Hook("odd", fn, "ended", mandatory=True), clock=clock) as service:
+        await service.session("user-42", create=True)
+        await service.end("user-42")
+        await until(lambda: service.hooks.pending() and service.hooks.pending()[0].error)
+        assert service.hooks.pending()[0].error == ("ValueError" if waits == "does not wait" else "HookCancelled")
+        await pass_time(clock, lambda: not service.hooks.pending())
+        await service.delete("user-42")
+    assert tries == [1, 2, 3]
+
+
 def test_a_hook_that_runs_when_its_loop_is_gone_is_taken_apart_and_no_failure():
     ended: list[str] = []
 
