@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+_GETTER: Final[Any] = BaseException.__dict__["__traceback__"]
+"""Reads the traceback of an exception whatever its class has in that place."""
+
+
+def shown(value: object, how: Callable[[object], str] = repr) -> str:
+    """An id in the words of an error: an end must not fail because an id cannot be shown."""
+    try:
+        return how(value)
+    except Exception:  # noqa: BLE001 - whatever the embedder's class does
+        return f"<{type(value).__qualname__}>"
 
 
 class SupervisorError(Exception):
@@ -26,13 +37,15 @@ class CrashSummary(SupervisorError):
 
     @classmethod
     def of(cls, error: BaseException) -> CrashSummary:
-        """Summarise `error`: its type and the innermost line that raised it."""
+        """Summarise `error`: its type and the innermost line that raised it; what its class overrides is not asked."""
         kind = type(error).__qualname__
-        frames = traceback.extract_tb(error.__traceback__, limit=-1)
-        if not frames:
-            return cls(str(error) if isinstance(error, SupervisorError) else kind)
-        last = frames[-1]
-        return cls(f"{kind} raised in {last.name} at {last.filename}:{last.lineno}")
+        trace: TracebackType | None = _GETTER.__get__(error)
+        if trace is None:
+            return cls(shown(error, str) if issubclass(type(error), SupervisorError) else kind)
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        code = trace.tb_frame.f_code
+        return cls(f"{kind} raised in {code.co_name} at {code.co_filename}:{trace.tb_lineno}")
 
 
 class ServerCrashed(ServerError):
@@ -83,7 +96,7 @@ class DeadlockError(ServerError):
         self.chain: tuple[object, ...] = tuple(chain)
         super().__init__(
             "these servers would wait for one another for ever: "
-            + " -> ".join(str(link) for link in self.chain)
+            + " -> ".join(shown(link, str) for link in self.chain)
             + "; cast, or reply later with defer()"
         )
 

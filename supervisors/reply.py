@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from msgspec import Struct
 
 from .deadlock import waiting
-from .errors import AlreadyReplied, CallTimeout, DeadlockError
+from .errors import AlreadyReplied, CallTimeout, DeadlockError, shown
 
 if TYPE_CHECKING:
     from contextvars import Context  # noqa: TC004 - the fields are never decoded
@@ -49,7 +49,7 @@ class PendingReply(Struct, Generic[Reply], eq=False):
         if self is CASTING:
             return "<PendingReply of nobody>"
         state = "done" if self.future.done() else _STATES[self.state]
-        return f"<PendingReply {self.slot.id!r} {type(self.message).__qualname__} {state}>"
+        return f"<PendingReply {shown(self.slot.id)} {type(self.message).__qualname__} {state}>"
 
     def __rich_repr__(self) -> Any:
         """None, so that rich takes `repr`, too: it would show all fields."""
@@ -74,7 +74,7 @@ class PendingReply(Struct, Generic[Reply], eq=False):
         future = self.future
         try:
             if self.slot.floor.active and not future.done():
-                with waiting(self.slot):
+                with waiting(self.slot, self):
                     return await future  # type: ignore[no-any-return]
             return await future  # type: ignore[no-any-return]
         except (asyncio.CancelledError, DeadlockError):
@@ -85,7 +85,7 @@ class PendingReply(Struct, Generic[Reply], eq=False):
         """Wait for the reply; cancellation gives up the wait only, the message still runs. Else as `wait`."""
         try:
             if self.slot.floor.active:
-                with waiting(self.slot):
+                with waiting(self.slot, self):
                     return await self.future  # type: ignore[no-any-return]
             return await self.future  # type: ignore[no-any-return]
         except DeadlockError:
@@ -130,11 +130,8 @@ class PendingReply(Struct, Generic[Reply], eq=False):
         started = self.state == STARTED
         self.forget_in_queue()
         what = "it is running, its outcome is unknown" if started else "it was not run"
-        self.fail(
-            CallTimeout(
-                f"no reply from server {self.slot.id!r} within {self.timeout_s} s: {what}; retry or raise timeout_s"
-            )
-        )
+        late = f"no reply from server {shown(self.slot.id)} within {self.timeout_s} s"
+        self.fail(CallTimeout(f"{late}: {what}; retry or raise timeout_s"))
 
 
 _NOTHING: Any = None
@@ -178,7 +175,7 @@ class Deferred(Struct, Generic[Reply], eq=False):
 
     def _use(self) -> PendingReply[Any]:
         if self._used:
-            message = f"this call of server {self._pending.slot.id!r} was answered before; reply once"
+            message = f"this call of server {shown(self._pending.slot.id)} was answered before; reply once"
             raise AlreadyReplied(message)
         pending = self._pending
         floor = pending.slot.floor

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from .checks import check_timeout
 from .deadlines import EXACT_BELOW_S
-from .errors import DeadlockError, MailboxFull, ServerError, ServerKilled, ServerStopped
+from .deadlock import refuse_own_handler
+from .errors import MailboxFull, ServerError, ServerKilled, ServerStopped, shown
 from .events import emit
 from .fairness import WAKES_PER_TURN
 from .mailbox import Mailbox
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from .child_spec import ChildSpec
     from .clock import TimerHandle
+    from .deadlock import Awaited
     from .exits import ExitReason
     from .floor import Floor
     from .gen_server import GenServer
@@ -129,7 +131,7 @@ class Slot:
         self.waker: asyncio.Future[None] | None = None
         self.current: PendingReply[Any] | None = None
         self.deferred: set[PendingReply[Any]] | None = None
-        self.awaits: Slot | None = None
+        self.awaits: Awaited | None = None
         self.crash: BaseException | None = None
         self.ending: Ending | None = None
         self.killing = False
@@ -141,7 +143,7 @@ class Slot:
         self.trace: Callable[[TraceEvent], None] | None = None
         self.start_waiters: list[asyncio.Future[None]] | None = None
         self.exit_waiters: list[asyncio.Future[None]] | None = None
-        self.watchers: list[Callable[[ExitReason, bool], None]] | None = None
+        self.watchers: dict[Callable[[ExitReason, bool], None], None] | None = None
         self.owned: set[Callable[[], None]] | None = None
         self.backoff_timer: TimerHandle | None = None
         self.attempt = 0
@@ -168,7 +170,7 @@ class Slot:
             self.admit()
         stack = floor.stack
         if stack and self in stack:
-            raise DeadlockError([link.id for link in (*stack[stack.index(self) :], self)])
+            refuse_own_handler(self)
         if timeout_s is not None and not (type(timeout_s) is float and timeout_s >= 0.0):
             check_timeout("timeout_s", timeout_s)
         pending: PendingReply[Any] = PendingReply(self, message, copy_context(), floor.loop.create_future(), timeout_s)
@@ -308,13 +310,12 @@ class Slot:
     def watch(self, hear: Callable[[ExitReason, bool], None]) -> None:
         """Call `hear(reason, restarting)` at each end of an incarnation."""
         if self.watchers is None:
-            self.watchers = []
-        self.watchers.append(hear)
+            self.watchers = {}
+        self.watchers[hear] = None
 
     def unwatch(self, hear: Callable[[ExitReason, bool], None]) -> None:
         """Forget what `watch` was given."""
-        if self.watchers is not None and hear in self.watchers:
-            self.watchers.remove(hear)
+        (self.watchers or {}).pop(hear, None)
 
     # -- ends -------------------------------------------------------------------------------------------------------
 
@@ -391,8 +392,8 @@ class Slot:
 
     def stopped_error(self) -> ServerError:
         """Make the error of a stopped slot."""
-        return ServerStopped(f"server {self.id!r} was stopped")
+        return ServerStopped(f"server {shown(self.id)} was stopped")
 
     def killed_error(self) -> ServerError:
         """Make the error of a killed incarnation."""
-        return ServerKilled(f"server {self.id!r} was killed")
+        return ServerKilled(f"server {shown(self.id)} was killed")

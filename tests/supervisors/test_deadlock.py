@@ -1,6 +1,7 @@
 """Self-calls and circles raise with the chain at once; innocent tasks are left alone."""
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from session_actor.supervisors import DeadlockError, Supervisor, statistics
 
-from .support import Add, Get, Hold, Life, Note, Run, RunAsync, idle, turns
+from .support import Add, Defer, Get, Hold, Life, Note, Run, RunAsync, idle, turns
 
 
 class Watch:
@@ -123,6 +124,64 @@ async def test_a_task_that_a_handler_started_may_call_the_server(life: Life) -> 
     async with Supervisor([life.spec()]) as root:
         await root.child("server").call(RunAsync(start_task))
         assert await tasks[0] == 5
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks come with Python 3.12")
+@pytest.mark.parametrize("queued", [False, True])
+async def test_a_task_that_a_handler_started_eagerly_may_call_the_server(life: Life, queued: bool) -> None:
+    tasks: list[Any] = []
+
+    def start_task(server: Any) -> None:
+        tasks.append(asyncio.ensure_future(server.ref.call(Add(5))))
+
+    asyncio.get_running_loop().set_task_factory(vars(asyncio)["eager_task_factory"])
+    async with Supervisor([life.spec()]) as root:
+        ref = await idle(root.child("server"))
+        if queued:
+            ref.cast(Run(start_task))
+            await turns()
+        else:
+            await ref.call(Run(start_task))
+        assert await tasks[0] == 5
+
+
+@pytest.mark.parametrize("inline", [False, True])
+async def test_who_waits_for_a_deferred_reply_closes_no_circle(inline: bool) -> None:
+    lives = {name: Life() for name in "ab"}
+    async with Supervisor([lives[name].spec(name) for name in "ab"]) as root:
+        a, b = await idle(root.child("a")), await idle(root.child("b"))
+        if not inline:
+            b.cast(Note())
+        waits = asyncio.create_task(a.call(RunAsync(lambda _: b.call(Defer(), timeout_s=None)), timeout_s=None))
+        await turns()
+        back = asyncio.create_task(b.call(RunAsync(lambda _: a.call(Get(), timeout_s=None)), timeout_s=None))
+        await turns()
+        assert not back.done()
+        lives["b"].deferred[0].reply("at last")
+        assert await waits == "at last"
+        assert await back == 0
+
+
+async def test_waiting_for_a_deferred_reply_of_a_server_that_waits_for_this_one_closes_no_circle() -> None:
+    lives = {name: Life() for name in "ab"}
+
+    async def deferred(server: Any) -> Any:
+        pending = root.child("b").dispatch(Defer(), None)
+        server.life.held.set()
+        await server.life.gate.wait()
+        return await pending.wait()
+
+    async with Supervisor([lives[name].spec(name) for name in "ab"]) as root:
+        a, b = await idle(root.child("a")), await idle(root.child("b"))
+        waits = asyncio.create_task(a.call(RunAsync(deferred), timeout_s=None))
+        await lives["a"].held.wait()
+        back = asyncio.create_task(b.call(RunAsync(lambda _: a.call(Get(), timeout_s=None)), timeout_s=None))
+        await turns()
+        lives["a"].gate.set()
+        await turns()
+        lives["b"].deferred[0].reply("at last")
+        assert await waits == "at last"
+        assert await back == 0
 
 
 async def test_two_servers_that_call_a_third_are_no_circle() -> None:
