@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_actor.supervisors import CallTimeout, LoopClock, ManualClock, PendingReply, Supervisor
+from session_actor.supervisors import (
+    CallTimeout,
+    ChildSpec,
+    DynamicSupervisor,
+    GenServer,
+    LoopClock,
+    ManualClock,
+    PendingReply,
+    Supervisor,
+    statistics,
+)
 from session_actor.supervisors.deadlines import COMPACT_ABOVE, TICK_S, Deadlines
 
 from .support import Add, Get, Hold, Life, turns
@@ -128,3 +138,30 @@ async def test_answered_calls_do_not_pile_up_behind_one_that_waits(life: Life, c
         assert len(deadlines._heap) <= COMPACT_ABOVE + 1
         clock.advance(5.0)
         assert isinstance(waiting.future.exception(), CallTimeout)
+
+
+class Slow(GenServer):
+    """Starts when it may."""
+
+    may = asyncio.Event()
+
+    async def init(self) -> None:
+        await self.may.wait()
+
+
+async def test_who_waits_too_long_for_a_start_gives_up_and_the_start_goes_on() -> None:
+    clock, Slow.may = ManualClock(), asyncio.Event()
+    async with DynamicSupervisor(clock=clock) as root:
+        ref = root.spawn(ChildSpec("slow", start=Slow))
+        late, patient = asyncio.ensure_future(ref.started(2.0)), asyncio.ensure_future(ref.started(9.0))
+        await turns()
+        clock.advance(5.0)
+        with pytest.raises(CallTimeout):
+            await late
+        Slow.may.set()
+        await patient
+        clock.advance(5.0)
+        assert ref.phase == "running"
+        assert statistics(ref).mailbox_length == 0
+        with pytest.raises(ValueError, match="timeout_s"):
+            await ref.started(-1.0)
