@@ -19,6 +19,7 @@ from session_actor.persistence import Fenced, PersistenceError
 from session_actor.supervisors import Call, ServerCrashed, SupervisorError
 
 from . import telemetry
+from .cell import Dormant
 from .change import Change, change_of
 from .errors import InvalidArgument, StoreError, translate
 from .events import Ended, decode_event
@@ -172,9 +173,9 @@ class ChangeFeed:
         self._ending: list[Exception | None] = []
         self._closed = False
         self._read = False
-        self._started = after_seq is None and cell.state is not None
+        state = None if isinstance(cell.ref, Dormant) else cell.state  # one whose service closes is still published
+        self._started = after_seq is None and state is not None
         self._last_seq = after_seq
-        state = cell.state
         if after_seq is None and state is not None:
             self._last_seq = state.seq
             if state.ended is not None:

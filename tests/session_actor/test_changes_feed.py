@@ -10,9 +10,12 @@ import pytest
 
 from session_actor import (
     FileStore,
+    HandedOver,
+    Hook,
     InvalidArgument,
     Lagged,
     MemoryStore,
+    ServiceClosed,
     SessionCrashed,
     SessionDeleted,
     SessionNotFound,
@@ -201,6 +204,27 @@ async def test_it_ends_when_the_service_is_closed_also_of_a_session_at_rest():
         await service._lifetime.population.rest("at-rest")
         await session.add_user("hello")
     assert [[change.seq for change in await rest(feed)] for feed in feeds] == [[2], []]
+
+
+@pytest.mark.parametrize("after_seq", [None, 0])
+@pytest.mark.parametrize("leaves", ["closes", "is handed over"])
+async def test_one_that_is_opened_while_the_service_goes_ends_with_it(folder, leaves, after_seq):
+    begun, on = asyncio.Event(), asyncio.Event()
+
+    async def waits(_ctx) -> None:
+        begun.set()
+        await on.wait()
+
+    service = SessionService.open(folder, hooks=[Hook("waits", waits, "passivated")])
+    await service.start()
+    session = await service.session("user-42", create=True)
+    going = asyncio.ensure_future(service.close() if leaves == "closes" else service.handover("process"))
+    await begun.wait()
+    feed = session.changes(after_seq)
+    on.set()
+    await going
+    with pytest.raises(ServiceClosed if leaves == "closes" else HandedOver):
+        await asyncio.wait_for(anext(feed), 30)
 
 
 async def test_it_goes_on_over_crashes_and_unloading(service, session):
