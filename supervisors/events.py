@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from .errors import CrashSummary
+from .errors import CrashSummary, shown
 from .log import logger
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def emit(  # noqa: PLR0917 - the rarer the later
     """Tell the nearest hook upwards; log what an operator must know. A hook that raises is detached."""
     if kind in _LOGGED:
         error = None if reason is None or reason.error is None else str(CrashSummary.of(reason.error))
-        logger().warning(_LOGGED[kind], server=str(slot.id), error=error, restarts=slot.restarts)
+        logger().warning(_LOGGED[kind], server=shown(slot.id, str), error=error, restarts=slot.restarts)
     while supervisor is not None and supervisor.on_event is None:
         supervisor = supervisor.parent
     if supervisor is None or supervisor.on_event is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .clock import Clock, LoopClock
 from .deadlines import Deadlines
-from .errors import AsyncioOnly, WrongLoop
+from .errors import AsyncioOnly, WrongLoop, shown
 from .fairness import FairnessBudget
 
 if TYPE_CHECKING:
@@ -105,7 +105,9 @@ class Floor:
         if asyncio._get_running_loop() is self.loop:  # noqa: SLF001 - in `asyncio.events.__all__`
             self.thread_id = threading.get_ident()
         else:
-            message = f"server {slot_id!r} lives on another event loop or thread; use asyncio.run_coroutine_threadsafe"
+            message = (
+                f"server {shown(slot_id)} lives on another event loop or thread; use asyncio.run_coroutine_threadsafe"
+            )
             raise WrongLoop(message)
 
     async def wait_done(self, future: asyncio.Future[None], timeout_s: float | None) -> bool:

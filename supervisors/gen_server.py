@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from .errors import NotStarted, SupervisorError
+from .errors import NotStarted, SupervisorError, shown
 from .exits import ExitReason, asked_reason
 from .messages import HANDLES_ATTRIBUTE, Continue, Ignore
 from .monitor import Monitor, link, monitor_into_mailbox
@@ -76,7 +76,7 @@ class GenServer:
             SupervisorError: this instance has a place already; the factory must make a new one each time.
         """
         if getattr(self, "_slot", None) is not None:
-            message = f"the factory of child {slot.id!r} returned a server that was started before; make a new one"
+            message = f"the factory of child {shown(slot.id)} returned a server that was started before; make a new one"
             raise SupervisorError(message)
         self._slot = slot
 
@@ -101,7 +101,9 @@ class GenServer:
         """Take Down, Exit, timer messages and casts that have no handler of their own; the default logs their type."""
         from .log import logger
 
-        logger().info("message_without_handler", server=str(self._slot.id), message_type=type(message).__qualname__)
+        logger().info(
+            "message_without_handler", server=shown(self._slot.id, str), message_type=type(message).__qualname__
+        )
 
     async def terminate(self, reason: ExitReason) -> None:
         """Clean up. Called exactly once for each incarnation whose `init` succeeded, whatever ended it.
@@ -156,7 +158,7 @@ class GenServer:
         """
         pending = self._slot.defer()
         if pending is None:
-            message = f"server {self._slot.id!r}: defer() belongs into the handler of a call"
+            message = f"server {shown(self._slot.id)}: defer() belongs into the handler of a call"
             raise SupervisorError(message)
         return Deferred(pending)
 

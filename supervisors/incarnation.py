@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from .errors import (
@@ -17,6 +18,7 @@ from .errors import (
     ServerStopped,
     StartIgnored,
     SupervisorError,
+    shown,
 )
 from .events import emit
 from .exits import KILLED, NORMAL, ExitReason
@@ -88,9 +90,12 @@ def runs(task: asyncio.Task[None]) -> bool:
 
 async def _begin(slot: Slot) -> ExitReason | None:
     """Start the child; a reason when it does not want to run."""
+    budget, now_s = slot.floor.budget, perf_counter()
+    if now_s >= budget.check_at and not budget.admits(now_s):  # many that start, or crash and start again, at once
+        await budget.park()
     following = await active(slot, _open(slot))
     if isinstance(following, Ignore):
-        reason = ExitReason("normal", StartIgnored(f"child {slot.id!r} does not run: its init returned IGNORE"))
+        reason = ExitReason("normal", StartIgnored(f"child {shown(slot.id)} does not run: its init returned IGNORE"))
         slot.ending = Ending(reason, final=True)
         return reason
     if slot.ending is not None and slot.ending.reason is KILLED:
@@ -135,7 +140,9 @@ async def _open(slot: Slot) -> Continue | Ignore | None:
         await made.open(slot)
         return None
     if not isinstance(made, GenServer):
-        message = f"child {slot.id!r}: start= must return a GenServer or a supervisor, not {type(made).__qualname__}"
+        message = (
+            f"child {shown(slot.id)}: start= must return a GenServer or a supervisor, not {type(made).__qualname__}"
+        )
         raise TypeError(message)
     made.attach(slot)
     following = await _within(slot, made.init())
@@ -168,7 +175,7 @@ async def _within(slot: Slot, init: Coroutine[Any, Any, Continue | Ignore | None
         task.uncancel()
     finally:
         timer.cancel()
-    raise TimeoutError(f"init of child {slot.id!r} took longer than {limit_s} s")
+    raise TimeoutError(f"init of child {shown(slot.id)} took longer than {limit_s} s")
 
 
 def _cancelled(slot: Slot, task: asyncio.Task[None], error: asyncio.CancelledError) -> ExitReason:
@@ -290,7 +297,9 @@ def running_error(slot: Slot, reason: ExitReason) -> ServerError:
 
 def crashed_error(slot: Slot, error: BaseException) -> ServerCrashed:
     """Make the error for the call whose handler raised `error`."""
-    crashed = ServerCrashed(f"server {slot.id!r} crashed with {type(error).__qualname__}; the message is not run again")
+    crashed = ServerCrashed(
+        f"server {shown(slot.id)} crashed with {type(error).__qualname__}; the message is not run again"
+    )
     crashed.__cause__ = CrashSummary.of(error)
     return crashed
 
@@ -298,20 +307,20 @@ def crashed_error(slot: Slot, error: BaseException) -> ServerCrashed:
 def ended_error(slot: Slot, reason: ExitReason) -> ServerError:
     """Make the error for a message to a server that has ended."""
     if reason.kind == "killed":
-        return ServerKilled(f"server {slot.id!r} was killed")
+        return ServerKilled(f"server {shown(slot.id)} was killed")
     if reason.kind != "crashed":
         if isinstance(reason.error, StartIgnored):
             return StartIgnored(str(reason.error))
-        return ServerStopped(f"server {slot.id!r} has ended ({reason.kind})")
+        return ServerStopped(f"server {shown(slot.id)} has ended ({reason.kind})")
     down: ServerError
     if isinstance(reason.error, InitFailed):
         down = InitFailed(str(reason.error))
         down.__cause__ = reason.error.__cause__
     elif slot.first:
-        down = InitFailed(f"child {slot.id!r} could not start: {type(reason.error).__qualname__} in its init")
+        down = InitFailed(f"child {shown(slot.id)} could not start: {type(reason.error).__qualname__} in its init")
         down.__cause__ = reason.error
     else:
-        down = ServerDown(f"server {slot.id!r} crashed and is not coming back by itself")
+        down = ServerDown(f"server {shown(slot.id)} crashed and is not coming back by itself")
         down.__cause__ = None if reason.error is None else CrashSummary.of(reason.error)
     return down
 

@@ -6,7 +6,7 @@ import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .errors import CrashSummary, Refusal, SupervisorError
+from .errors import CrashSummary, Refusal, SupervisorError, shown
 from .slot import NOBODY
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ async def replace_state(ref: ServerRef, function: Callable[[Any], Any], timeout_
 
     def replace(slot: Slot) -> Any:
         if slot.server is None:
-            raise SystemCallFailed(f"{slot.id!r} is not a GenServer: it has no state")
+            raise SystemCallFailed(f"{shown(slot.id)} is not a GenServer: it has no state")
         state = function(slot.server.get_state())
         slot.server.set_state(state)
         return state
@@ -176,7 +176,7 @@ async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_
     async def change(slot: Slot) -> None:
         old = slot.server
         if old is None:
-            message = f"{slot.id!r} is not a GenServer: its code cannot be changed"
+            message = f"{shown(slot.id)} is not a GenServer: its code cannot be changed"
             raise SystemCallFailed(message)
         new = factory()
         new.attach(slot)
@@ -209,7 +209,7 @@ async def ask(ref: ServerRef, action: Callable[[Slot], Any], timeout_s: float | 
         except Refusal:
             raise
         except Exception as error:  # noqa: BLE001 - the server's own code; its fault goes to who asked
-            message = f"server {slot.id!r}: {CrashSummary.of(error)}"
+            message = f"server {shown(slot.id)}: {CrashSummary.of(error)}"
             raise SystemCallFailed(message) from None
 
     pending: Awaitable[Any] = ref.slot.enqueue_control(run, timeout_s).wait()

@@ -7,7 +7,7 @@ from contextvars import Context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from .errors import MailboxFull, ServerError
+from .errors import MailboxFull, ServerError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,5 +157,5 @@ class Mailbox:
 
 def _full(slot_id: object, limit: int) -> MailboxFull:
     return MailboxFull(
-        f"the mailbox of server {slot_id!r} holds its limit of {limit} messages; slow down or raise the limit"
+        f"the mailbox of server {shown(slot_id)} holds its limit of {limit} messages; slow down or raise the limit"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .errors import LinkedServerEnded
+from .errors import LinkedServerEnded, shown
 from .exits import STOPPED, ExitReason
 from .slot import Ending
 
@@ -41,7 +41,7 @@ class Monitor:
         self._slot = ref.slot
         self._slot.floor.check(ref.id)
         self._downs: deque[Down] = deque()
-        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._waiters: dict[asyncio.Future[None], None] = {}
         self._over = False
         self._deliver = self._downs.append if deliver is None else deliver
         if self._slot.reason is not None:
@@ -78,12 +78,15 @@ class Monitor:
     async def _next(self) -> Down:
         while not self._downs:
             if self._over:
-                message = f"the monitor of server {self.ref.id!r} is over: cancelled, or its final Down was taken"
+                message = f"the monitor of server {shown(self.ref.id)} is over: cancelled, or its final Down was taken"
                 raise LookupError(message)
             self._slot.floor.check(self.ref.id)
             waiter: asyncio.Future[None] = self._slot.floor.loop.create_future()
-            self._waiters.append(waiter)
-            await waiter
+            self._waiters[waiter] = None
+            try:
+                await waiter
+            finally:
+                self._waiters.pop(waiter, None)
         return self._downs.popleft()
 
     def _hear(self, reason: ExitReason, restarting: bool) -> None:  # noqa: FBT001 - a callback
@@ -92,7 +95,7 @@ class Monitor:
         self._wake()
 
     def _wake(self) -> None:
-        waiters, self._waiters = self._waiters, deque()
+        waiters, self._waiters = self._waiters, {}
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
@@ -145,6 +148,6 @@ def _signal(slot: Slot, ref: ServerRef, reason: ExitReason) -> None:
     if slot.server is not None and slot.server.trap_exit:
         slot.enqueue_system(Exit(ref, reason))
     elif reason.kind in ("crashed", "killed"):
-        slot.crash_from_outside(LinkedServerEnded(f"linked server {ref.id!r} ended: {reason!r}"))
+        slot.crash_from_outside(LinkedServerEnded(f"linked server {shown(ref.id)} ended: {reason!r}"))
     elif reason.kind != "normal":
         slot.ask_end(Ending(STOPPED, final=False, by_itself=True))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, overlo
 
 from .checks import check_timeout
 from .deadlock import refuse_own_task, waiting
-from .errors import Refusal
+from .errors import Refusal, shown
 from .exits import ExitReason, asked_reason
 from .incarnation import crashed_error, ended_error, stop_slot
 from .messages import NO_REPLY, Call
@@ -40,7 +40,7 @@ class ServerRef:
 
     def __repr__(self) -> str:
         """Show id and phase."""
-        return f"<ServerRef {self.slot.id!r} {self.slot.phase}>"
+        return f"<ServerRef {shown(self.slot.id)} {self.slot.phase}>"
 
     @property
     def id(self) -> Hashable:

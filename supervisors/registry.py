@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .errors import AlreadyRegistered
+from .errors import AlreadyRegistered, shown
 
 if TYPE_CHECKING:
     from .exits import ExitReason
@@ -34,7 +34,7 @@ class Registry:
         if known is ref:
             return
         if known is not None:
-            message = f"name {name!r} belongs to server {known.id!r}"
+            message = f"name {name!r} belongs to server {shown(known.id)}"
             raise AlreadyRegistered(message, known)
         hear = partial(self._hear, name, ref)
         self._entries[name] = (ref, hear)

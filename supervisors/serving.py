@@ -7,7 +7,7 @@ import types
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from .errors import Refusal, UnknownMessage
+from .errors import Refusal, UnknownMessage, shown
 from .exits import KILLED, ExitReason
 from .messages import NO_REPLY
 from .reply import CASTING, QUEUED, STARTED, PendingReply
@@ -129,7 +129,9 @@ def answer(slot: Slot, pending: PendingReply[Any], reply: object) -> None:
     """Give the caller its reply, unless the handler deferred it."""
     if reply is NO_REPLY:
         if not slot.is_deferred(pending) and not pending.done():
-            message = f"server {slot.id!r}: a handler returned NO_REPLY without defer(); its caller would wait for ever"
+            message = (
+                f"server {shown(slot.id)}: a handler returned NO_REPLY without defer(); its caller would wait for ever"
+            )
             raise TypeError(message)
         return
     if slot.deferred:
@@ -148,7 +150,7 @@ async def run_one(slot: Slot, item: Item) -> None:
     handler = kind.find_handler(type(message))
     if handler is None:
         if pending is not None:
-            pending.fail(UnknownMessage(f"server {slot.id!r} has no handler for {type(message).__qualname__}"))
+            pending.fail(UnknownMessage(f"server {shown(slot.id)} has no handler for {type(message).__qualname__}"))
             return
         handler = kind.handle_info
     slot.current = CASTING if pending is None else pending

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from .checks import check_timeout
-from .errors import Refusal, SupervisorError
+from .errors import Refusal, SupervisorError, shown
 from .introspection import SystemCallFailed, ask, hold, let_go, put
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Swapped:
 
     def _check_paused(self) -> None:
         if not self.paused:
-            raise SwapOver(f"server {self.id!r} is not paused any more: swap it again")
+            raise SwapOver(f"server {shown(self.id)} is not paused any more: swap it again")
 
     async def take(self, factory: Callable[[], GenServer], timeout_s: float | None = 5.0) -> None:
         """Let the server that `factory` makes go on: with the mailbox, its callers, the ref and the place in the tree.
@@ -164,7 +164,7 @@ async def swap(ref: ServerRef, timeout_s: float | None = 5.0, pause_s: float | N
     def pause(slot: Slot) -> Swapped:
         server = slot.server
         if server is None:
-            raise SystemCallFailed(f"{slot.id!r} is not a GenServer: it has no state")
+            raise SystemCallFailed(f"{shown(slot.id)} is not a GenServer: it has no state")
         swapped = Swapped(slot, server, plain(server.swap_out()))
         hold(slot, swapped)
         held.append(swapped)
