@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -91,7 +91,7 @@ class Lifetime:
             await lifetime.population.hooks.open()
             await lifetime._grow()
         except BaseException:
-            await _to_its_end(loop.create_task(lifetime._undo_start()))
+            await to_its_end(loop.create_task(lifetime._undo_start()))
             raise
         return lifetime
 
@@ -252,8 +252,12 @@ class Lifetime:
                 self.why_closed = HandedOver
             self.population.closed = self.why_closed  # at once: from here on nobody can take over
             self._closing = self._loop.create_task(self._close(handing=handing))
+        closing = self._closing
         try:
-            await asyncio.shield(self._closing)
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            closing.add_done_callback(_given_up)
+            raise
         except HandoverFailed:
             if handing:
                 raise
@@ -310,7 +314,15 @@ class Lifetime:
             raise translate(error) from None
 
 
-async def _to_its_end(task: asyncio.Task[None]) -> None:
+def _given_up(closing: asyncio.Task[None]) -> None:
+    """Nobody waits for it any more; a handover that fails then has changed nothing, and is no error of anybody's."""
+    error = None if closing.cancelled() else closing.exception()
+    if error is not None and not isinstance(error, HandoverFailed):
+        told = {"message": "a closing that nobody waits for has failed", "exception": error, "task": closing}
+        closing.get_loop().call_exception_handler(told)
+
+
+async def to_its_end(task: asyncio.Task[Any]) -> None:
     """Wait for it however often that is cancelled, and raise the cancellation then."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

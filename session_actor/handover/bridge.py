@@ -88,7 +88,12 @@ class Bridge:
             lane, slot.mailbox.user = slot.mailbox.user, None
             waiting[cell.id] = [one for item in lane or () for one in _waiting(item)]
         self.resume()
-        await lifetime.let_go()
+        try:
+            await lifetime.let_go()
+        except BaseException:
+            for one in [one for messages in waiting.values() for one in messages]:
+                one.give_up()
+            raise
         return waiting
 
 

@@ -8,14 +8,17 @@ classes of this generation; their callers get its replies, and errors of their o
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+import anyio
 import msgspec
 
 from session_actor import telemetry
 from session_actor.levels import check_promised
-from session_actor.lifetime import Lifetime
+from session_actor.lifetime import Lifetime, to_its_end
+from session_actor.persistence import PersistenceError
 from session_actor.snapshots import check_snapshot
 
 from . import values
@@ -93,14 +96,15 @@ async def _go_on(
     bridge: Bridging, store: Store, options: SessionOptions, arriving: dict[str, values.Value]
 ) -> Lifetime:
     """The life of a service that has all that the other generation had."""
-    waiting = await bridge.let_go()
+    loop = asyncio.get_running_loop()
+    letting_go = loop.create_task(bridge.let_go())
     try:
-        lifetime = await Lifetime.go_on(store, options, asyncio.get_running_loop())
+        await to_its_end(letting_go)
+        lifetime = await Lifetime.go_on(store, options, loop)
     except BaseException:
-        for one in [one for messages in waiting.values() for one in messages]:
-            one.give_up()
+        await to_its_end(loop.create_task(_go_nowhere(letting_go, store, options.close_timeout_s)))
         raise
-    people = lifetime.population
+    waiting, people = letting_go.result(), lifetime.population
     for name, value in arriving.items():
         cell = people.cell(name)
         cell.arrival = value
@@ -108,6 +112,15 @@ async def _go_on(
         for one in waiting[name]:
             _put(cell.server_ref(), one)
     return lifetime
+
+
+async def _go_nowhere(letting_go: asyncio.Task[dict[str, list[Waiting]]], store: Store, timeout_s: float) -> None:
+    """The other generation has ended, and this one cannot begin: refuse what waits, and let go of the store."""
+    if letting_go.exception() is None:
+        for one in [one for messages in letting_go.result().values() for one in messages]:
+            one.give_up()
+    with suppress(PersistenceError, OSError), anyio.move_on_after(timeout_s):
+        await store.close()
 
 
 def _checked(name: str, version: int, value: values.Value, own: values.CodeChange | None) -> values.Value:
