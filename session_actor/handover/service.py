@@ -94,7 +94,7 @@ class HandsOver:
         `"process"`: to another process on this machine, which opens the same directory with `lock_timeout_s`. What the
         disk needs is done first, while sessions are served; then calls are refused with HandedOver, those that wait are
         answered, all is synced, snapshots are saved, and the lock is let go. The service is closed when this returns.
-        Cancelling while the disk is got ready changes nothing; afterwards it gives up the wait, and it goes on.
+        Cancelling while the disk is got ready changes nothing; afterwards it gives up the wait: the handover goes on.
 
         Raises HandoverFailed when another generation has taken over, and with `"process"` when the disk did not take in
         `close_timeout_s` seconds what only the memory has: then the service goes on as it was. ServiceClosed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 
 import pytest
 
@@ -162,3 +163,24 @@ async def test_closing_while_a_handover_fails_closes_all_the_same(service, folde
         await session.push("late")
     async with reopened(folder) as session:
         assert await inputs(session) == ["before", "only in memory"]
+
+
+async def test_a_handover_that_nobody_waits_for_fails_without_a_report(service, disk):
+    reported: list[dict] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reported.append(context))
+    session = await service.session("user-42", create=True)
+    refuse(disk)
+    await session.push("only in memory")
+    handing = asyncio.create_task(service._lifetime.close(handing=True))
+    await asyncio.sleep(0)
+    failing = service._lifetime._closing
+    handing.cancel()
+    await asyncio.wait([handing, failing])
+    with pytest.raises(asyncio.CancelledError):
+        await handing
+    await asyncio.sleep(0)
+    del failing
+    gc.collect()
+    assert reported == []
+    assert service.health().live == 1
+    assert await inputs(session) == ["only in memory"]
