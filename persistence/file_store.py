@@ -17,6 +17,7 @@ from .errors import (
     PersistenceError,
     SessionTombstoned,
     SessionUnknown,
+    StoreClosed,
     StoreCorrupt,
     StoreLocked,
 )
@@ -208,6 +209,8 @@ class FileStore(BuryingStore):
         known = self._logs.get(session)
         if known is None or not known.appended_seq:
             found, deleted = await engine.look_ups.find(session)
+            if engine.closed:
+                raise StoreClosed(f"the store at {self._root} was closed meanwhile: open it again")
         log = self._logs.get(session) or found
         if log is not None:
             self._check_damage(log)
@@ -364,6 +367,8 @@ class FileStore(BuryingStore):
                 self._recovered.proven_whole.discard(log)
                 if self._logs.get(log.session) is log:
                     del self._logs[log.session]
+                    if self._engine is not None:
+                        self._engine.look_ups.forgotten(log.session)
 
     def abandon(self) -> None:
         """In a forked child: the store stays the parent's, and this copy of it is closed without touching anything."""

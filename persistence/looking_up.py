@@ -26,6 +26,17 @@ class LookedUp(NamedTuple):
     deleted: bool
 
 
+class _Running:
+    """The look-ups of one session that run since it was last in memory."""
+
+    __slots__ = ("count", "overtaken")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.overtaken = False
+        """The session was in memory meanwhile: what was read may be older than what was done there."""
+
+
 class LookUps:
     """Looks up the sessions of an open store; those that are asked for at once together."""
 
@@ -47,10 +58,27 @@ class LookUps:
         self._loader = loader
         self._is_deleted = is_deleted
         self._gathering: Gathering[str, LookedUp] = Gathering(loop, thread, self._look_up)
+        self._running: dict[str, _Running] = {}
 
     async def find(self, session: str) -> LookedUp:
-        """Look a session up. Raises `CatalogCorrupt`, `StoreClosed`, OSError."""
-        return await self._gathering.ask(session)
+        """Look a session up, again when it was forgotten meanwhile. Raises `CatalogCorrupt`, `StoreClosed`, OSError."""
+        while True:
+            running = self._running.setdefault(session, _Running())
+            running.count += 1
+            try:
+                found = await self._gathering.ask(session)
+            finally:
+                running.count -= 1
+                if not (running.count or running.overtaken):
+                    del self._running[session]
+            if not running.overtaken:
+                return found
+
+    def forgotten(self, session: str) -> None:
+        """A session is not in memory any more: its files may have changed since it was looked for."""
+        running = self._running.pop(session, None)
+        if running is not None:
+            running.overtaken = True
 
     def _look_up(self, sessions: list[str]) -> list[LookedUp]:
         rows, found = self._catalog.get_all(sessions), shelves(self._disk, self._snapshots)
