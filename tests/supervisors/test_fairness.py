@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from session_actor.supervisors import DynamicSupervisor, MailboxSpec, PendingReply, statistics
+from session_actor.supervisors import ChildSpec, DynamicSupervisor, MailboxSpec, PendingReply, ServerKilled, statistics
 from session_actor.supervisors.fairness import SLICE_S, WAKES_PER_TURN, FairnessBudget
 from session_actor.supervisors.floor import Floor
 
-from .support import Add, Life, Note, Run, RunAsync, idle, turns, until
+from .support import AT_ONCE, Add, Life, Note, Run, RunAsync, Server, idle, turns, until
 
 
 class Time:
@@ -80,6 +80,7 @@ async def hand_moved(monkeypatch: Any) -> Time:
     time = Time()
     monkeypatch.setattr("session_actor.supervisors.serving.perf_counter", time)
     monkeypatch.setattr("session_actor.supervisors.ref.perf_counter", time)
+    monkeypatch.setattr("session_actor.supervisors.incarnation.perf_counter", time)
     Floor.current().budget = FairnessBudget(asyncio.get_running_loop(), time)
     return time
 
@@ -171,6 +172,44 @@ async def test_async_handlers_that_never_wait_leave_the_loop_to_others(life: Lif
         await until(lambda: statistics(ref).mailbox_length == 0)
         await watch.stop()
         assert 0 < watch.worst_s <= 3 * SLICE_S
+
+
+async def test_a_thousand_that_start_and_start_again_at_once_leave_the_loop_to_others(hand_moved: Time) -> None:
+    life = Life()
+
+    class Slow(Server):
+        async def init(self) -> None:
+            await super().init()
+            hand_moved.now_s += SLICE_S / 10
+
+    async with DynamicSupervisor(backoff=AT_ONCE) as root:
+        watch = Watch(hand_moved)
+        refs = [root.spawn(ChildSpec(number, start=lambda: Slow(life))) for number in range(1000)]
+        await until(lambda: life.starts == 1000)
+        for ref in refs:
+            ref.kill()
+        await until(lambda: life.starts == 2000)
+        await watch.stop()
+        assert 0 < watch.worst_s <= 2 * SLICE_S + WAKES_PER_TURN * SLICE_S / 10
+        assert {ref.phase for ref in refs} == {"running"}
+
+
+async def test_a_server_that_is_stopped_while_its_start_waits_for_its_turn_ends(life: Life, hand_moved: Time) -> None:
+    async with DynamicSupervisor(backoff=AT_ONCE) as root:
+        first = [root.spawn(life.spec(number)) for number in range(3)]
+        Floor.current().budget.check_at = -inf
+        Floor.current().budget.admits(hand_moved.now_s)
+        Floor.current().budget.check_at = -inf
+        await turns(1)
+        pending = first[0].dispatch(Add(), None)
+        first[0].kill()
+        stopped = asyncio.create_task(first[1].stop())
+        with pytest.raises(ServerKilled):
+            await pending.wait()
+        await stopped
+        await until(lambda: first[2].phase == "running")
+        assert first[1].phase == "ended"
+        assert await first[2].call(Add()) == 1
 
 
 async def test_when_the_budget_is_spent_a_call_is_queued_and_answered_after_the_turn(life: Life) -> None:
