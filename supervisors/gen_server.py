@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
+from .coroutines import is_async, watched
 from .errors import NotStarted, SupervisorError, shown
 from .exits import ExitReason, asked_reason
 from .messages import HANDLES_ATTRIBUTE, Continue, Ignore
@@ -51,9 +51,11 @@ class GenServer:
         for name, types in _marked(cls):
             method: Callable[..., Any] = getattr(cls, name)
             cls._handlers.update(dict.fromkeys(types, method))
-        cls._sync_handlers = {
-            kind: method for kind, method in cls._handlers.items() if not inspect.iscoroutinefunction(method)
-        }
+        inline: dict[type, Handler] = {}
+        for kind, method in cls._handlers.items():
+            if not is_async(method):
+                inline[kind] = watched(inline, kind, method)
+        cls._sync_handlers = inline
 
     @classmethod
     def find_handler(cls, kind: type) -> Handler | None:

@@ -64,7 +64,8 @@ def handles(*types: type) -> Callable[[Method], Method]:
     """Make a method of a `GenServer` the handler of these message types (exact types first, then base classes).
 
     The method takes the message and returns the reply. A sync method may run inline in the caller's task; an async one
-    runs in the server's task.
+    runs in the server's task. So does an async one behind a decorator: `functools.wraps` tells, else the coroutine that
+    its first call returns, so it must not return one only sometimes.
 
     Raises:
         TypeError: no type was given, or one is not a class.
