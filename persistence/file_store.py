@@ -97,6 +97,7 @@ class FileStore(BuryingStore):
         self._allow_network_fs = allow_network_fs
         self._recovery: Recovery = recovery
         self._salvaged: dict[str, Salvaged] = {}
+        self._in_salvage: set[SessionLog] = set()
         self._disk: Disk = OsDisk() if disk is None else disk
         self._events = Events(self._root, on_event)
         self._changing = False
@@ -295,7 +296,12 @@ class FileStore(BuryingStore):
         engine = self._opened()
         await self._flush(engine, "written", engine.backlog.appended_position)
         log = self._held(lease)
-        salvaged = await self._salvager(engine, salvage).session(log)
+        self._in_salvage.add(log)
+        try:
+            salvaged = await self._salvager(engine, salvage).session(log)
+        finally:
+            self._in_salvage.discard(log)
+            self._forget_idle([log])
         if salvaged is None:
             raise StoreCorrupt(self._root, f"nothing of session {log.session!r} can be kept by salvage {salvage!r}")
         holder, log.lease = log.lease, None
@@ -361,7 +367,7 @@ class FileStore(BuryingStore):
         """Keep nothing in memory of sessions that nobody holds and that are whole in their journals."""
         for log in logs:
             in_journal = log.extent is not None and log.extent.seq == log.appended_seq
-            if self._engine is not None and self._engine.snapshotter.waits(log):
+            if log in self._in_salvage or (self._engine is not None and self._engine.snapshotter.waits(log)):
                 continue
             if log.lease is None and (log.dead or in_journal or not log.appended_seq):
                 self._recovered.proven_whole.discard(log)
