@@ -273,6 +273,7 @@ class Catalog:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {_FIRST_VERSION}")
                 _set_number(connection, _FIRST_LIVE, 1)
+            self._unsure = False
         elif version != VERSION and not (version == _FIRST_VERSION and _tables(connection) == _TABLES):
             raise CatalogCorrupt(str(self._path), "it holds no catalog")
 

@@ -60,6 +60,7 @@ class Layout:
         for folder in (self.log, self.journals):
             disk.make_dir(folder)
         catalog.open(create=True)
+        catalog.settle()  # whoever began to make it may have been told that its commit failed
         disk.sync_dir(self.root)  # FORMAT says that all of this is there
         self.write_format(disk)
 

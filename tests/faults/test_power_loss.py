@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from random import Random
 
 import pytest
 
 from ..simulation.crashes import check, lead
+from ..simulation.disk import Fault
 from ..simulation.loop import simulated
 from .test_machine import ways
 from .verified import damage_on
@@ -15,6 +17,8 @@ STATES = 100_000
 """None of them as another of the same life."""
 PARTS = 20
 A_LIFE = 1000
+LATE_STATES = 10_000
+LATE_PARTS = 2
 STEPS = 15
 REFUSING = 0.2
 """In so many lives a folder is read-only now and then, so that some records are in journals and others in the log."""
@@ -22,17 +26,34 @@ REFUSING = 0.2
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_loss_of_power_loses_what_was_synced_or_leaves_a_store_that_does_not_open(faults, tmp_path, part):
-    left = faults.count(STATES // PARTS)
+    lose_power(faults, tmp_path, STATES // PARTS, late=False)
+
+
+@pytest.mark.parametrize("part", range(LATE_PARTS))
+def test_no_loss_of_power_undoes_what_was_built_on_a_commit_that_failed_and_happened(faults, tmp_path, part):
+    lose_power(faults, tmp_path, LATE_STATES // LATE_PARTS, late=True)
+
+
+def lose_power(faults, tmp_path, count: int, *, late: bool) -> None:
+    """`late`: now and then a commit of the catalog fails after it happened, and a loss of power may undo it."""
+    left = faults.count(count)
     while left > 0:
         number = faults.number()
         rng = Random(number)
         with simulated(number) as (loop, _):
             chosen = ways(rng, faults=False, crashes=False, refuses=rng.random() < REFUSING)
+            failing = [late_commits(rng) for _ in range(3)] if late else []
             try:
-                model, states = lead(loop, rng, STEPS, min(left, A_LIFE), chosen)
+                model, states = lead(loop, rng, STEPS, min(left, A_LIFE), chosen, failing)
                 check(loop, states, model, chosen)
                 assert damage_on(states[-1].image, tmp_path / str(left)) == []  # after a store was opened on it
             except BaseException as error:
                 error.add_note(f"life {number}")
                 raise
         left -= len(states)
+
+
+def late_commits(rng: Random) -> Fault:
+    """All commits of a while fail after they happened."""
+    first = rng.randint(20, 400)
+    return Fault(first, first + rng.choice((5, 40)), errno.EIO, frozenset({"commit"}), partly=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 from typing import NamedTuple
 
 from session_actor.persistence import FileStore
 
-from .disk import SimDisk
+from .disk import Fault, SimDisk
 from .image import Image
 from .life import ROOT, Life, Ways
 from .loop import SimLoop
@@ -31,9 +32,15 @@ class Left(NamedTuple):
     moments: list[Bounds]
 
 
-def lead(loop: SimLoop, rng: Random, steps: int, limit: int, ways: Ways) -> tuple[Model, list[Left]]:
-    """Lead a life, and return its model and up to `limit` states, each another, that a loss of power may leave."""
+def lead(
+    loop: SimLoop, rng: Random, steps: int, limit: int, ways: Ways, faults: Iterable[Fault] = ()
+) -> tuple[Model, list[Left]]:
+    """Lead a life, and return its model and up to `limit` states, each another, that a loss of power may leave.
+
+    `faults`: calls of it that fail.
+    """
     life = Life(rng, ways)
+    life.faults.extend(faults)
     lefts: dict[tuple[tuple[str, bytes], ...], Left] = {}
 
     def watch(_: str) -> None:
