@@ -31,7 +31,7 @@ from .events import OnEvent, StoreEvent
 from .file_store import FileStore
 from .memory_store import MemoryStore
 from .names import check_session_id
-from .record import MAX_RECORD_BYTES, Record, times_of
+from .record import MAX_RECORD_BYTES, Record
 from .store import (
     LEVELS,
     RECOVERIES,
@@ -103,5 +103,4 @@ __all__ = [
     "dumps",
     "encode_record_data",
     "loads",
-    "times_of",
 ]

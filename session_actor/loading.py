@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from session_actor.persistence import LineDamaged, times_of
+from session_actor.persistence import LineDamaged
+from session_actor.persistence.record import times_of
 
 from .errors import RecordUnreadable, ReplayError
 from .events import HistoryCopied, Pushed, decode_event

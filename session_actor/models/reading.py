@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from session_actor.errors import InvalidArgument
+from session_actor.given_paths import must_be_file, path_of
 from session_actor.plain import shown
 
 from .profile import ModelProfile
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
 _FIELD: Final = re.compile(r"\$\.(\w+)")
+_MOST_BYTES: Final = 1_000_000
+_MOST_TOLD: Final = 300
 
 
 def read_profiles(path: str | os.PathLike[str]) -> dict[str, ModelProfile]:
@@ -35,11 +39,17 @@ def read_profiles(path: str | os.PathLike[str]) -> dict[str, ModelProfile]:
         path: the file.
 
     Raises:
-        InvalidArgument: it is neither, or a field of a profile cannot be right: it says where and why.
+        InvalidArgument: it is neither, it has more than a million bytes or is no file, or a field of a profile cannot
+            be right: it says where and why.
         OSError: the file cannot be read.
     """
-    place = os.fsdecode(os.fspath(path))
-    return {name: _profile(place, name, table) for name, table in _tables(place, Path(place).read_bytes()).items()}
+    place = path_of(path, "path")
+    must_be_file(place, "path")
+    with Path(place).open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise InvalidArgument(place, f"is no file of profiles: it has more than {_MOST_BYTES:,} bytes")
+    return {name: _profile(place, name, table) for name, table in _tables(place, data).items()}
 
 
 def _tables(place: str, data: bytes) -> Mapping[str, object]:
@@ -47,12 +57,32 @@ def _tables(place: str, data: bytes) -> Mapping[str, object]:
 
     try:
         text = data.decode("utf-8-sig")
-        found: Any = msgspec.json.decode(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        found: Any = _json(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise InvalidArgument(place, f"is no text in UTF-8 (byte {error.start})") from None
-    except (tomllib.TOMLDecodeError, msgspec.DecodeError) as error:
-        raise InvalidArgument(place, f"is neither TOML nor JSON that can be read: {error}") from None
+    except RecursionError:
+        raise InvalidArgument(place, "is nested too deeply") from None
+    except ValueError as error:  # of both parsers, and of numbers with too many digits
+        raise InvalidArgument(place, f"is neither TOML nor JSON that can be read: {_brief(error)}") from None
     return cast("Mapping[str, object]", found)
+
+
+def _json(text: str) -> Any:
+    """JSON, in which a key that stands twice is an error, as it is in TOML."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("a key stands twice in one object")
+        return found
+
+    return json.loads(text, object_pairs_hook=once)
+
+
+def _brief(error: Exception) -> str:
+    """What a parser says, in one line, with nothing that a terminal would obey, and not at length."""
+    told = "".join(each if each.isprintable() else "?" for each in str(error))
+    return told if len(told) <= _MOST_TOLD else f"{told[:_MOST_TOLD]} …"
 
 
 def _profile(place: str, name: str, table: object) -> ModelProfile:
@@ -66,7 +96,9 @@ def _profile(place: str, name: str, table: object) -> ModelProfile:
         return msgspec.convert(fields, ModelProfile)
     except msgspec.ValidationError as error:
         at = _FIELD.search(str(error))
-        why = str(error).partition(" - at `")[0]
+        why = _brief(error).partition(" - at `")[0]
+        if "unknown field" in why:
+            why += " (a name with dots in it wants quotes)"
         raise InvalidArgument(where if at is None else f"{where}: {at[1]}", f"cannot be used: {why}") from None
     except InvalidArgument as error:
         raise InvalidArgument(f"{where}: {error.what}", str(error).removeprefix(f"{error.what} ")) from None

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 import anyio.to_thread
 import msgspec
 
+from session_actor.given_paths import path_of
+
 from .errors import unknown_form
 from .markdown import lines_of_markdown
 from .ndjson import lines_of_export
 from .new_file import NewFile
-from .paths import path_of
 from .source import history_in
 
 if TYPE_CHECKING:

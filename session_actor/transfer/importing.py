@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from session_actor.errors import RecordTooLarge
+from session_actor.given_paths import must_be_file, path_of
 
 from .claude_code import read_claude_code
 from .destination import Destination
@@ -20,7 +21,6 @@ from .growing import Growing
 from .lines import lines_of, must_be_utf8
 from .messages import read_messages
 from .notes import Notes, NotWhole
-from .paths import must_be_file, path_of
 from .pi import read_pi
 from .pieces import Begun, Labelled, Passed, Said, checked_piece
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from session_actor import InvalidArgument, ModelProfile, read_profiles
@@ -78,3 +80,44 @@ def test_what_is_no_text_is_refused(tmp_path):
     (tmp_path / "models").write_bytes(b"[a]\n\xff")
     with pytest.raises(InvalidArgument, match=r"is no text in UTF-8 \(byte 4\)"):
         read_profiles(tmp_path / "models")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "is nested too deeply"),
+        ("a = " + "[" * 200_000, "is nested too deeply"),
+        ("a = " + "{a=" * 50_000 + "1" + "}" * 50_000, "is nested too deeply"),
+        ("[a]\nwindow = " + "9" * 10_000, "is neither TOML nor JSON"),
+        ('{"a": {"window": 1, "window": 2}}', "a key stands twice in one object"),
+        ('{"a": {}, "a": {}}', "a key stands twice in one object"),
+        ('{"a": {"window": 8000, "max_output": 1, "family": "o200k", "\\u001b[31m": 1}}', "unknown field `?[31m`"),
+        ),
+        (f"[a]\n{KNOWN}{'x' * 100_000} = 1", "unknown field `xxx"),
+        (f"[gpt-4.1-house]\n{KNOWN}", "unknown field `1-house` (a name with dots in it wants quotes)"),
+        ("#" * 1_000_001, "has more than 1,000,000 bytes"),
+    ],
+    ids=range(10),
+)
+def test_a_hostile_file_is_refused_in_one_short_line(run, made, tmp_path, text, told):
+    path = tmp_path / "models"
+    path.write_text(text)
+    with pytest.raises(InvalidArgument) as refused:
+        read_profiles(path)
+    assert told in str(refused.value)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < len(str(path)) + 500
+    ran = run("show", made, "user-42", "--profiles", path)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"models", ["models"], "a\0b"], ids=repr)
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(InvalidArgument, match=r"^path "):
+        read_profiles(path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidArgument, match="is no file but a pipe"):
+        read_profiles(tmp_path / "pipe")

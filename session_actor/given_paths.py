@@ -7,8 +7,8 @@ import os
 import stat
 from pathlib import Path
 
-from session_actor.errors import InvalidArgument
-from session_actor.plain import is_a, shown
+from .errors import InvalidArgument
+from .plain import is_a, shown
 
 
 def path_of(given: object, what: str) -> str:
