@@ -92,7 +92,6 @@ def test_what_is_no_text_is_refused(tmp_path):
         ('{"a": {"window": 1, "window": 2}}', "a key stands twice in one object"),
         ('{"a": {}, "a": {}}', "a key stands twice in one object"),
         ('{"a": {"window": 8000, "max_output": 1, "family": "o200k", "\\u001b[31m": 1}}', "unknown field `?[31m`"),
-        ),
         (f"[a]\n{KNOWN}{'x' * 100_000} = 1", "unknown field `xxx"),
         (f"[gpt-4.1-house]\n{KNOWN}", "unknown field `1-house` (a name with dots in it wants quotes)"),
         ("#" * 1_000_001, "has more than 1,000,000 bytes"),
