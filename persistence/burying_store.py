@@ -14,7 +14,7 @@ from .record_store import RecordStore
 from .scan import TOMBSTONE
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from .engine import Engine
     from .session_log import SessionLog
@@ -31,6 +31,15 @@ class BuryingStore(RecordStore):
         super().__init__(root)
         self._tasks: set[asyncio.Task[Any]] = set()
         """Deletions, prunings and salvages, which complete whoever waits for them."""
+        self._in_salvage: list[SessionLog] = []
+        """Those that are salvaged now, each as often as that was begun."""
+
+    @staticmethod
+    async def _after_salvage(engine: Engine, delete: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Delete a session that is salvaged now, which gives it a new birth: that is the one to delete."""
+        async with engine.alone():
+            pass
+        await delete()
 
     async def _bury(self, engine: Engine, log: SessionLog) -> None:
         """Delete a session that has records. Raises `NotDurable`: it is deleted as soon as the disk takes it."""

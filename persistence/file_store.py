@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from .ahead import cut_ahead
@@ -97,7 +98,6 @@ class FileStore(BuryingStore):
         self._allow_network_fs = allow_network_fs
         self._recovery: Recovery = recovery
         self._salvaged: dict[str, Salvaged] = {}
-        self._in_salvage: set[SessionLog] = set()
         self._disk: Disk = OsDisk() if disk is None else disk
         self._events = Events(self._root, on_event)
         self._changing = False
@@ -296,19 +296,20 @@ class FileStore(BuryingStore):
         engine = self._opened()
         await self._flush(engine, "written", engine.backlog.appended_position)
         log = self._held(lease)
-        self._in_salvage.add(log)
+        self._in_salvage.append(log)
         try:
             salvaged = await self._salvager(engine, salvage).session(log)
         finally:
-            self._in_salvage.discard(log)
+            self._in_salvage.remove(log)
             self._forget_idle([log])
-        if salvaged is None:
+        if salvaged is None and log.exists:
             raise StoreCorrupt(self._root, f"nothing of session {log.session!r} can be kept by salvage {salvage!r}")
-        holder, log.lease = log.lease, None
-        if holder is not None:
-            holder.state, holder.birth, salvaged.log.lease = salvaged.log, salvaged.log.birth, holder
-        self._logs[log.session] = salvaged.log
-        self._salvaged[log.session] = salvaged
+        if salvaged is not None:
+            holder, log.lease = log.lease, None
+            if holder is not None:
+                holder.state, holder.birth, salvaged.log.lease = salvaged.log, salvaged.log.birth, holder
+            self._logs[log.session] = salvaged.log
+            self._salvaged[log.session] = salvaged
         return self._held(lease)
 
     def save(self, lease: Lease, seq: int, data: bytes) -> None:
@@ -344,11 +345,12 @@ class FileStore(BuryingStore):
     async def delete(self, lease: Lease) -> None:
         """See `Store.delete`."""
         engine, log = self._opened(), self._held(lease)
+        if log in self._in_salvage:
+            return await asyncio.shield(self._keep(self._after_salvage(engine, partial(self.delete, lease))))
         log.end_lease()
         if log.appended_seq:
-            await self._bury(engine, log)
-        else:
-            self._forget_idle([log])
+            return await self._bury(engine, log)
+        return self._forget_idle([log])
 
     async def sessions(self, prefix: str = "") -> AsyncIterator[SessionInfo]:
         """See `Store.sessions`."""

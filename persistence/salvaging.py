@@ -49,11 +49,15 @@ class Salvager:
     async def session(self, log: SessionLog, lost_at_end: int = 0, kept_at: tuple[str, ...] = ()) -> Salvaged | None:
         """Copy what can be kept of a session to a new birth; all its records must be written. None: nothing can.
 
+        Of a birth that was salvaged or deleted while this waited for its turn nothing can: it is void.
+
         `lost_at_end`: so many records are known to be lost behind its newest. `kept_at`: what is kept of it already.
         Raises `CatalogCorrupt`, OSError; then nothing has changed.
         """
         engine = self._engine
         async with engine.alone():
+            if log.dead or log.dying:
+                return None
             segments = [segment for segment in engine.log.live() if log in segment.spans]
             salvaged = await engine.run_cut(lambda: self._copy(log, segments, lost_at_end))
             if salvaged is not None:

@@ -125,33 +125,6 @@ async def test_a_salvage_whose_caller_has_left_is_completed(root, when):
     assert not check(root).damaged
 
 
-@pytest.mark.parametrize("kept", [True, False])
-async def test_a_session_that_is_let_go_of_during_its_salvage_is_lent_as_it_is_afterwards(tmp_path, kept):
-    await fill(tmp_path / "store", in_log=0)
-    break_journal(tmp_path / "store", "a", 17)
-    disk = TroubledDisk()
-    async with opened(FileStore(tmp_path / "store", disk=disk, **SMALL), working=False) as store:
-        lease = await store.acquire("a", create=False)
-        gate = disk.hold("rename")
-        task = asyncio.create_task(store.salvage(lease, "readable"))
-        await asyncio.to_thread(disk.entered["rename"].wait, 20)
-        task.cancel()
-        store.release(lease)
-        lease = await store.acquire("a", create=False)
-        if not kept:
-            store.release(lease)
-        gate.set()
-        await asyncio.gather(*store._tasks, return_exceptions=True)
-        if not kept:
-            lease = await store.acquire("a", create=False)
-        found = await store.load(lease, snapshots=False)
-        assert [record.seq for record in found.records] == ALL[:40]
-        push(store, lease)
-        await store.flush("synced")
-    assert (await loaded(tmp_path / "store", "a"))["a"] == ALL[:41]
-    assert not check(tmp_path / "store").damaged
-
-
 @pytest.mark.parametrize("recovery", ["prefix", "readable"])
 async def test_a_damaged_journal_is_salvaged_when_it_is_loaded(root, recovery):
     break_journal(root, "a", 17)
