@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from .claude_kinds import BOOKKEEPING, SPOKEN
+from .elements import elements_of
 from .errors import TranscriptUnreadable
 from .fields import UNREADABLE, is_fields, is_list, listed, parsed
 from .lines import bare_line, document_of, lines_of
@@ -13,6 +14,7 @@ from .ndjson import FORM as OWN
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable, Iterator
 
 FORMS: Final = ("ndjson", "pi", "claude-code", "openai-chat", "anthropic")
 """`ndjson` is our own export."""
@@ -41,15 +43,12 @@ async def form_of(path: str | os.PathLike[str]) -> str:
             data = None if line.data is None else bare_line(line.data)
             if not data:
                 continue
-            try:
-                form = _form_of(parsed(data))
-            except UNREADABLE:
-                form = None
+            form = _form_in(data)
             looked += 1
             if form is not None:
                 return form
             if looked == 1 and data[:1] in {b"[", b"{"}:
-                form = await _form_of_document(path)
+                form = _form_in(bare_line(await document_of(path)))
                 if form is not None:
                     return form
             if looked == _LOOKED_AT:
@@ -59,16 +58,25 @@ async def form_of(path: str | os.PathLike[str]) -> str:
     )
 
 
-async def _form_of_document(path: str | os.PathLike[str]) -> str | None:
+def _form_in(data: bytes) -> str | None:
+    """By what can be read of a line, or of a document."""
+    if data.startswith(b"["):
+        return _of_messages(_readable_in(data))
     try:
-        return _form_of(parsed(bare_line(await document_of(path))))
+        return _form_of(parsed(data))
     except UNREADABLE:
         return None
 
 
+def _readable_in(data: bytes) -> Iterator[Any]:
+    for element in elements_of(data):
+        with suppress(*UNREADABLE):
+            yield parsed(element.data)
+
+
 def _form_of(value: Any) -> str | None:
     if not is_fields(value):
-        return _of_messages(value) if is_list(value) else None
+        return None
     kind = value.get("type")
     if is_list(value.get("messages")):
         return "anthropic" if "system" in value or _has_schemas(value) else _of_messages(value["messages"])
@@ -92,8 +100,8 @@ def _has_schemas(body: dict[str, Any]) -> bool:
     return is_list(tools) and any(is_fields(tool) and "input_schema" in tool for tool in listed(tools))
 
 
-def _of_messages(messages: list[Any]) -> str | None:
-    """Of a list of messages: the first thing that only one of the two has; OpenAI's if there is none."""
+def _of_messages(messages: Iterable[Any]) -> str | None:
+    """Of messages: the first thing that only one of the two has; OpenAI's if there is none."""
     known = False
     for message in filter(is_fields, messages):
         if "messages" in message:

@@ -1,24 +1,23 @@
 """Conversations as lists of messages, of OpenAI's Chat Completions API or of Anthropic's Messages API.
 
 One JSON value: a list of messages, or an object with `messages` (a request's body: with system, tools, model). Or JSON
-Lines: such an object a line, each a conversation of its own; or one message a line. A message that only the other API
-can have is read as the other's: some writers mix them.
+Lines: such a list or object a line, each a conversation of its own; or one message a line. A message that only the
+other API can have is read as the other's: some writers mix them.
 """
 
 from __future__ import annotations
 
-import json
 from contextlib import aclosing
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .anthropic_parts import message_turns, system_text, tools_of
-from .fields import DECODER, UNREADABLE, fields, is_fields, is_list, listed, parsed, reason_of, time_of, word
+from .elements import are_many, elements_of
+from .fields import UNREADABLE, fields, is_fields, is_list, listed, parsed, reason_of, time_of, word
 from .forms import surely_of
-from .lines import bare_line, document_of, lines_of
+from .lines import bare_line, document_of, lines_of, too_long
 from .openai_parts import SYSTEM, chat_tools, chat_turns, system_of
 from .pieces import Begun, Configured, Said
-from .reading import said_in
 
 if TYPE_CHECKING:
     import os
@@ -28,33 +27,36 @@ if TYPE_CHECKING:
     from .pieces import AnyPiece
 
 
-class _Item(NamedTuple):
-    """A value of a file, and where it begins."""
-
-    offset: int
-    value: Any
-
-
 async def read_messages(path: str | os.PathLike[str], form: str, notes: Notes) -> AsyncGenerator[AnyPiece]:
     """The pieces of all conversations of a file. Raises `TranscriptUnreadable` for one JSON value that is too large."""
     talk = _Talk(form, notes)
     if await is_document(path):
-        for piece in _pieces_of_document(talk, await document_of(path), notes):
+        for piece in talk.values(await document_of(path)):
             yield piece
         return
-    async with aclosing(lines_of(path)) as lines, aclosing(said_in(lines, notes, talk.line)) as pieces:
-        async for piece in pieces:
-            yield piece
+    async with aclosing(lines_of(path)) as lines:
+        async for offset, _, data in lines:
+            if data is None:
+                notes.add(offset, too_long())
+                continue
+            for piece in talk.line(data, offset):
+                yield piece
 
 
 async def is_document(path: str | os.PathLike[str]) -> bool:
     """Whether a file is one JSON value, and not JSON Lines."""
+    behind_list = False
     async with aclosing(lines_of(path)) as lines:
         async for _, _, data in lines:
             if data is None:
-                return True
+                return not behind_list
             start = bare_line(data)
             if not start:
+                continue
+            if behind_list:
+                return not _may_be_whole(start)
+            if start.startswith(b"[") and _may_be_whole(start):
+                behind_list = True  # the only line, or the first of several
                 continue
             if not start.startswith(b"{"):
                 return start.startswith(b"[")  # else a line that is broken: the others are read
@@ -63,46 +65,12 @@ async def is_document(path: str | os.PathLike[str]) -> bool:
             except UNREADABLE:
                 return start == b"{" or start.endswith((b",", b"[", b"{"))
             return "messages" in first and PurePath(path).suffix.lower() == ".json"
-    return False
+    return behind_list
 
 
-def _pieces_of_document(talk: _Talk, data: bytes, notes: Notes) -> Iterator[AnyPiece]:
-    try:
-        items = list(_items(data))
-    except UNREADABLE as error:
-        notes.add(getattr(error, "pos", 0), reason_of(error))
-        return
-    many = len(items) > 1
-    for offset, value in items:
-        yield from talk.value(value, offset, of_many=many)
-
-
-def _items(data: bytes) -> Iterator[_Item]:
-    """The values of a JSON list with their offsets; or the one value."""
-    written = data.decode("utf-8-sig", "surrogatepass")
-    at_byte = len(data) - len(written.encode("utf-8", "surrogatepass"))
-    at = _blank(written, 0)
-    if written[at : at + 1] != "[":
-        yield _Item(at_byte, DECODER.decode(written))
-        return
-    done = 0
-    at = _blank(written, at + 1)
-    while written[at : at + 1] != "]":
-        value, end = DECODER.raw_decode(written, at)
-        at_byte += len(written[done:at].encode("utf-8", "surrogatepass"))
-        done = at
-        yield _Item(at_byte, value)
-        at = _blank(written, end)
-        if written[at : at + 1] == ",":
-            at = _blank(written, at + 1)
-        elif written[at : at + 1] != "]":
-            raise json.JSONDecodeError("a list that does not end", written, at)
-
-
-def _blank(written: str, at: int) -> int:
-    while written[at : at + 1] and written[at] in " \t\r\n":
-        at += 1
-    return at
+def _may_be_whole(line: bytes) -> bool:
+    """Whether a line begins and ends as a list or an object does."""
+    return (line[:1] + line[-1:]) in {b"[]", b"{}"}
 
 
 class _Talk:
@@ -112,13 +80,38 @@ class _Talk:
         self._form = form
         self._notes = notes
         self._begun = self._spoke = False
+        self._is_new_list = False
+        """Whether the next message is the first of a list."""
         self._model: str | None = None
         self._system: list[str] = []
         """The instructions before anybody spoke."""
 
     def line(self, data: bytes, offset: int) -> Iterator[AnyPiece]:
-        """The pieces of a line."""
-        return self.value(fields(parsed(data)), offset)
+        """The pieces of a line: of a message, of a conversation, or of a list of them."""
+        line = bare_line(data)
+        if line.startswith(b"["):
+            yield from self.values(data, offset)
+        elif line:
+            try:
+                yield from self.value(fields(parsed(line)), offset)
+            except UNREADABLE as error:
+                self._notes.add(offset, reason_of(error))
+
+    def values(self, data: bytes, offset: int = 0) -> Iterator[AnyPiece]:
+        """The pieces of all values of a text. A list of messages is a conversation; those beside it go on with it."""
+        of_many, elements = are_many(elements_of(data, offset))
+        inside = 0
+        for element in elements:
+            if element.list != inside:
+                inside = element.list
+                self._is_new_list = inside > 0
+            try:
+                value = parsed(element.data)
+            except UNREADABLE as error:
+                self._notes.add(element.offset, reason_of(error))
+            else:
+                yield from self.value(value, element.offset, of_many=of_many)
+        self._is_new_list = False
 
     def value(self, value: object, offset: int, *, of_many: bool = True) -> Iterator[AnyPiece]:
         """The pieces of a message, or of a conversation."""
@@ -127,8 +120,8 @@ class _Talk:
         return self._message(value, offset)
 
     def _conversation(self, body: dict[str, Any], offset: int, *, of_many: bool) -> Iterator[AnyPiece]:
-        self._begun, self._spoke, self._system = True, False, []
-        self._model = word(body.get("model"))
+        self._begun, self._is_new_list = True, False
+        self._model, self._spoke, self._system = word(body.get("model")), False, []
         yield Begun(word(body.get("id")) or word(body.get("custom_id")), of_many)
         instructions = self._instructions(body, offset)
         if instructions is not None:
@@ -141,14 +134,17 @@ class _Talk:
             yield from self._message(message, offset, f"messages[{place}]: ")
 
     def _message(self, message: object, offset: int, where: str = "") -> Iterator[AnyPiece]:
+        if self._is_new_list and is_fields(message):
+            self._model, self._spoke, self._system = None, False, []
         try:
             piece = self._said({"model": self._model, **fields(message)}, offset)
         except UNREADABLE as error:
             self._notes.add(offset, where + reason_of(error))
             return
-        if not self._begun:
-            self._begun = True
-            yield Begun(None)
+        if self._is_new_list or not self._begun:
+            begun = Begun(None, of_many=self._begun)
+            self._begun, self._is_new_list = True, False
+            yield begun
         yield piece
 
     def _said(self, message: dict[str, Any], offset: int) -> AnyPiece:
