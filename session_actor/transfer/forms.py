@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
 from .claude_kinds import BOOKKEEPING, SPOKEN
@@ -14,7 +14,7 @@ from .ndjson import FORM as OWN
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 FORMS: Final = ("ndjson", "pi", "claude-code", "openai-chat", "anthropic")
 """`ndjson` is our own export."""
@@ -61,17 +61,11 @@ async def form_of(path: str | os.PathLike[str]) -> str:
 def _form_in(data: bytes) -> str | None:
     """By what can be read of a line, or of a document."""
     if data.startswith(b"["):
-        return _of_messages(_readable_in(data))
+        return _of_messages(element.value for element in elements_of(data))
     try:
         return _form_of(parsed(data))
     except UNREADABLE:
         return None
-
-
-def _readable_in(data: bytes) -> Iterator[Any]:
-    for element in elements_of(data):
-        with suppress(*UNREADABLE):
-            yield parsed(element.data)
 
 
 def _form_of(value: Any) -> str | None:

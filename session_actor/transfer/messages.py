@@ -54,8 +54,8 @@ async def is_document(path: str | os.PathLike[str]) -> bool:
             if not start:
                 continue
             if behind_list:
-                return not _may_be_whole(start)
-            if start.startswith(b"[") and _may_be_whole(start):
+                return not start.startswith((b"[", b"{")) or _goes_on(start)
+            if start.startswith(b"[") and start.endswith(b"]"):
                 behind_list = True  # the only line, or the first of several
                 continue
             if not start.startswith(b"{"):
@@ -63,14 +63,14 @@ async def is_document(path: str | os.PathLike[str]) -> bool:
             try:
                 first = fields(parsed(start))
             except UNREADABLE:
-                return start == b"{" or start.endswith((b",", b"[", b"{"))
+                return _goes_on(start)
             return "messages" in first and PurePath(path).suffix.lower() == ".json"
     return behind_list
 
 
-def _may_be_whole(line: bytes) -> bool:
-    """Whether a line begins and ends as a list or an object does."""
-    return (line[:1] + line[-1:]) in {b"[]", b"{}"}
+def _goes_on(line: bytes) -> bool:
+    """Whether a line breaks off where people break values into lines."""
+    return line.endswith((b",", b"[", b"{"))
 
 
 class _Talk:
@@ -105,12 +105,10 @@ class _Talk:
             if element.list != inside:
                 inside = element.list
                 self._is_new_list = inside > 0
-            try:
-                value = parsed(element.data)
-            except UNREADABLE as error:
-                self._notes.add(element.offset, reason_of(error))
+            if element.error is not None:
+                self._notes.add(element.offset, reason_of(element.error))
             else:
-                yield from self.value(value, element.offset, of_many=of_many)
+                yield from self.value(element.value, element.offset, of_many=of_many)
         self._is_new_list = False
 
     def value(self, value: object, offset: int, *, of_many: bool = True) -> Iterator[AnyPiece]:
