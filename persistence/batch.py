@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from .record import SUFFIX_BYTES, encode_log_line, encode_logged, encode_watermark, record_in
+from .record import SUFFIX_BYTES, encode_log_line, encode_logged, encode_watermark, prev_in, record_in
 from .values import encode_record_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from .segment import Segment
     from .session_log import SessionLog
@@ -37,7 +38,7 @@ class Batch:
     until they are synced.
     """
 
-    __slots__ = ("first", "last", "lines", "logs", "segment", "seqs", "size", "start")
+    __slots__ = ("first", "last", "lines", "logs", "midway", "segment", "seqs", "size", "start")
 
     def __init__(self, segment: Segment, first: int) -> None:
         """An empty batch at the end of `segment`; `first`: position of the next entry."""
@@ -51,6 +52,8 @@ class Batch:
         self.logs: list[SessionLog] = []
         """Of each record, its session."""
         self.seqs: list[int] = []
+        self.midway = False
+        """Something of it is told to others and something is not: whatever was raised then, it must not be used."""
 
     @property
     def data(self) -> bytes:
@@ -66,40 +69,67 @@ class Batch:
     def take(self, backlog: Backlog, limit: int, full: int) -> list[Refused]:
         """Make lines of the oldest entries: at most `limit`, and until the segment ends at `full` or beyond.
 
-        Returns what cannot be stored. Written out, without helpers: every record goes through this loop.
+        Returns what cannot be stored. Whatever is raised while lines are made, nothing was taken; `midway` tells if
+        that cannot be said. Written out, without helpers: every record goes through this loop.
         """
         refused: list[Refused] = []
-        entries, segment, position = backlog.entries, self.segment, self.last
-        end, head, spans = segment.end, segment.head, segment.spans
-        while entries and limit and end < full:
-            limit -= 1
-            position += 1
-            entry = entries.popleft()
-            log, seq, at_us, kind, data, weight = entry
-            backlog.held_bytes -= weight
-            if position <= log.broken_until:
-                refused.append(Refused(entry, position, None))
-                continue
-            try:
-                line, segment.last_sum, length, log.tail_sum = encode_logged(
-                    head, segment.last_sum, log.owner, seq, at_us, kind, encode_record_data(data), log.tail_sum
-                )
-            except Exception as error:  # noqa: BLE001  whatever it is concerns this session alone
-                log.broken_until = backlog.appended_position
-                refused.append(Refused(entry, position, error))
-                continue
-            end += len(line)
-            places = spans.get(log)
-            if places is None:
-                places = spans[log] = array("Q")
-            places.append(end - SUFFIX_BYTES - length)
-            places.append(end - SUFFIX_BYTES)
-            self.lines.append(line)
-            self.logs.append(log)
-            self.seqs.append(seq)
+        segment, position, weights, log = self.segment, self.last, 0, None
+        end, head, spans, last_sum = segment.end, segment.head, segment.spans, segment.last_sum
+        made = len(self.seqs)
+        try:
+            for entry in list(islice(backlog.entries, limit)):
+                if end >= full:
+                    break
+                log, seq, at_us, kind, data, weight = entry
+                position += 1
+                weights += weight
+                if position <= log.broken_until:
+                    refused.append(Refused(entry, position, None))
+                    continue
+                try:
+                    line, last_sum, length, tail_sum = encode_logged(
+                        head, last_sum, log.owner, seq, at_us, kind, encode_record_data(data), log.tail_sum
+                    )
+                except MemoryError:
+                    raise
+                except Exception as error:  # noqa: BLE001  whatever it is concerns this session alone
+                    refused.append(Refused(entry, position, error))
+                    log.broken_until = backlog.appended_position
+                    continue
+                end += len(line)
+                places = spans.get(log)
+                if places is None:
+                    places = spans[log] = array("Q")
+                places.append(end - SUFFIX_BYTES - length)
+                places.append(end - SUFFIX_BYTES)
+                self.lines.append(line)
+                self.logs.append(log)
+                self.seqs.append(seq)
+                log.tail_sum = tail_sum
+        except BaseException:
+            self._undo(made, log, refused)
+            raise
+        self.midway = True
         self.size += end - segment.end
-        segment.end, self.last = end, position
+        count = position - self.last
+        segment.end, segment.last_sum, self.last = end, last_sum, position
+        backlog.take(count, weights)
+        self.midway = False
         return refused
+
+    def _undo(self, made: int, log: SessionLog | None, refused: list[Refused]) -> None:
+        """Forget the lines behind the first `made`, and what was begun of another for `log`."""
+        self.midway = True
+        lines, logs = self.lines[made:], self.logs[made:]
+        for line, one in zip(reversed(lines[: len(logs)]), reversed(logs), strict=True):
+            one.tail_sum = prev_in(line)
+        for one in {*logs, *([] if log is None else [log])}:
+            self.segment.forget_spans(one, self.segment.end)
+        del self.lines[made:], self.logs[made:], self.seqs[made:]
+        for item in refused:
+            if item.error is not None:
+                item.entry[0].broken_until = item.position - 1
+        self.midway = False
 
     def add_record(self, log: SessionLog, seq: int, record: bytes) -> None:
         """Wrap a journal line, newline included, for the batch's segment."""
@@ -111,10 +141,14 @@ class Batch:
         self.logs.append(log)
         self.seqs.append(seq)
 
-    def add_watermark(self) -> None:
-        """Add a line that only tells how far the segment is synced."""
+    def add_watermark(self) -> list[Refused]:
+        """Add a line that only tells how far the segment is synced; nothing is refused."""
         segment = self.segment
+        self.midway = True
         self._add_line(*encode_watermark(segment.synced, segment.last_sum.decode()))
+        segment.marked = segment.end
+        self.midway = False
+        return []
 
     def _add_line(self, line: bytes, total: str) -> None:
         self.segment.last_sum = total.encode()
@@ -145,6 +179,15 @@ class Batch:
         """The seq of the record at a position, or near it where entries were refused."""
         index = min(position - self.first, len(self.seqs) - 1)
         return self.seqs[index] if index >= 0 else 0
+
+
+def seq_at(position: int, batches: Iterable[Batch], backlog: Backlog) -> int:
+    """The seq of the record at a position that is in one of these batches or still queued; 0: it is in neither."""
+    for batch in batches:
+        if batch.first <= position <= batch.last:
+            return batch.seq_at(position)
+    index = position - backlog.next_position
+    return backlog.entries[index][1] if 0 <= index < len(backlog.entries) else 0
 
 
 def rebuild(segment: Segment, batches: list[Batch]) -> list[Batch]:
@@ -193,6 +236,13 @@ class Backlog:
     def next_position(self) -> int:
         """Position of the oldest entry, or of the next one to come."""
         return self.appended_position - len(self.entries) + 1
+
+    def take(self, count: int, weight: int) -> None:
+        """Forget the oldest entries, so many and so heavy: they are lines now."""
+        self.held_bytes -= weight
+        popleft = self.entries.popleft
+        for _ in range(count):
+            popleft()
 
     def attend(self) -> None:
         """Compare with the limits, and set from which position on that must be done again."""

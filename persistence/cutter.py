@@ -273,19 +273,20 @@ class Cutter:
         births = [(log.session, log.birth) for log in dead]
         moved = {*(one.log for one in grown), *dead}
         gone = self._gone_after(segments, moved)
+        void = list(islice(self._log.sealed, gone))
         first_live, log_end = self._first_live_after(gone), self._log.durable_end()
 
         commit = CutCommit(grown, births, first_live, log_end)
 
         def made() -> None:
-            self._committed(segments, gone, grown, dead)
+            self._committed(segments, void, grown, dead)
 
         def then(error: BaseException | None) -> None:
             try:
+                self._unsure = commit, made  # until all of it is done, whatever is raised meanwhile
                 if error is None:
                     made()
-                else:
-                    self._unsure = commit, made
+                    self._unsure = None
             finally:
                 self.lock.release()
 
@@ -313,7 +314,10 @@ class Cutter:
             gone += 1
         return gone
 
-    def _committed(self, segments: list[Segment], gone: int, grown: list[Grown], dead: list[SessionLog]) -> None:
+    def _committed(
+        self, segments: list[Segment], gone: list[Segment], grown: list[Grown], dead: list[SessionLog]
+    ) -> None:
+        """Take note of a cut that is in the catalog. It may be done again, when it was interrupted."""
         for one in grown:
             one.log.extent = one.extent
             if one.broken is not None:
@@ -326,15 +330,16 @@ class Cutter:
             segment.cut = True
             for log in moved:
                 segment.spans.pop(log, None)
-        cut = [self._log.sealed.popleft() for _ in range(gone)]
-        for segment in cut:
+        while self._log.sealed and self._log.sealed[0] in gone:
+            self._log.sealed.popleft()
+        for segment in gone:
             segment.data = None
         if len(self._log.sealed) <= MOST_SEGMENTS:
             self._trouble.go_on()
         self.last_cut_us = time.time_ns() // 1000
-        self._trouble.events.report("cut", {"segments": gone, "sessions": len(moved)})
+        self._trouble.events.report("cut", {"segments": len(gone), "sessions": len(moved)})
         with contextlib.suppress(StoreClosed):  # closed since: they are removed when the store is opened next
-            self._thread.submit(lambda: self._log.remove(cut), self._on_removed)
+            self._thread.submit(lambda: self._log.remove(gone), self._on_removed)
         self._tell(_groups(moved))
 
     def _tell(self, groups: Iterator[list[SessionLog]]) -> None:

@@ -135,11 +135,9 @@ class Log:
             self.sealed.append(current)
 
     def _become_current(self, segment: Segment) -> None:
-        self.next_number = segment.number + 1
-        self.names_to_sync = True
-        if self.current is not None:
-            self.sealed.append(self.current)
-        self.current = segment
+        sealed = self.sealed if self.current is None else deque([*self.sealed, self.current])
+        # In one go: whatever is raised, it is the current one or it is not.
+        self.sealed, self.current, self.next_number, self.names_to_sync = sealed, segment, segment.number + 1, True
 
     def take_over(self, oldest: Segment, batches: list[Batch]) -> tuple[Segment, list[Batch]]:
         """Write `batches` into a new segment, which continues at the last synced byte of `oldest`. Blocks.

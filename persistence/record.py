@@ -194,6 +194,12 @@ def record_in(line: bytes, owner: bytes) -> bytes:
     return line[line.index(owner) + len(owner) + len(b',"r":') : -SUFFIX_BYTES] + b"\n"
 
 
+def prev_in(line: bytes) -> bytes:
+    """The sum of the session's record before, which the journal line names that a log line wraps."""
+    end = len(line) - 2 * SUFFIX_BYTES + len(b"\n") - len(b'"')
+    return line[end - len(NO_SUM) : end]
+
+
 def encode_owner(session: str, birth: str) -> bytes:
     """The part of a log line that names the session: made once a lease, for `encode_log_line`."""
     return b'"s":%b,"birth":%b' % (encode_text(session), encode_text(birth))

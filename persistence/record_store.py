@@ -71,7 +71,11 @@ class RecordStore:
         if seq == 1:
             log.created_us = at_us
         backlog = self._backlog
-        backlog.entries.append((log, seq, at_us, kind, data, weight))  # as Backlog.append, which would cost a call
+        try:
+            backlog.entries.append((log, seq, at_us, kind, data, weight))  # as Backlog.append, which would cost a call
+        except MemoryError:
+            log.appended_seq = seq - 1
+            raise
         backlog.held_bytes = held_bytes = backlog.held_bytes + weight
         backlog.appended_position = position = backlog.appended_position + 1
         if position >= backlog.attend_at or held_bytes >= backlog.max_bytes:

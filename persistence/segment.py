@@ -88,8 +88,14 @@ class Segment:
     def cut_to_synced(self) -> None:
         """Forget what lies beyond the synced part: another segment took it over."""
         self.end = self.written = self.synced
-        for log, spans in list(self.spans.items()):
-            del spans[bisect_left(spans, self.synced) :]
+        for log in list(self.spans):
+            self.forget_spans(log, self.synced)
+
+    def forget_spans(self, log: SessionLog, end: int) -> None:
+        """Forget where records of a session lie that begin at `end` or behind."""
+        spans = self.spans.get(log)
+        if spans is not None:
+            del spans[bisect_left(spans, end) :]
             if not spans:
                 del self.spans[log]
 

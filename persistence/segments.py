@@ -50,7 +50,7 @@ class Segments:
         self._refused, self.renewing = False, False
         try:
             return log.begin()
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             if has_room:
                 return current
             self._on_failure(error)

@@ -205,9 +205,11 @@ class Snapshotter:
 
         def done(written: list[_Written] | None, error: BaseException | None) -> None:
             self._lock.release()
-            self._note(written or [])
-            if not future.done():
-                future.set_result(written or []) if error is None else future.set_exception(error)
+            try:
+                self._note(written or [])
+            finally:
+                if not future.done():
+                    future.set_result(written or []) if error is None else future.set_exception(error)
 
         try:
             for log in logs:

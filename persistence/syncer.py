@@ -9,18 +9,19 @@ the last synced byte, from memory.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from itertools import groupby
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
-from .errors import StoreLocked
+from .errors import PersistenceError, StoreLocked
 from .waiters import SLICE_S, Waiters
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from .batch import Backlog, Batch
     from .disk_thread import DiskThread
@@ -104,7 +105,7 @@ class Syncer:
     # --- when to sync -------------------------------------------------------------------------------------------------
 
     def note(self, batch: Batch, *, may_grow: bool) -> None:
-        """A batch is written. `may_grow`: small ones are kept as one."""
+        """A batch is written: `noted` is to be called. `may_grow`: small ones are kept as one."""
         growing, backlog = self.growing, self._backlog
         self.unsynced_bytes += batch.size
         backlog.held_bytes += batch.size
@@ -116,6 +117,10 @@ class Syncer:
         self.growing = growing if may_grow else None
         half, full = self._log.segment_bytes // 2, self._log.segment_bytes  # at half the writer wants a spare segment
         self.grows_to = min(growing.start + MERGED_BYTES, half if batch.segment.end < half else full)
+
+    def noted(self) -> None:
+        """Plan what follows from `note`."""
+        backlog = self._backlog
         if backlog.full or backlog.held_bytes >= backlog.max_bytes:
             backlog.check()
         if self.goal:
@@ -155,7 +160,8 @@ class Syncer:
             or self._trouble.degraded  # what is written need not wait for what cannot be
         ):
             self.goal = 0
-            self._sync()
+            with self._or_lost():
+                self._sync()
 
     def _interval_over(self) -> None:
         self._interval = None
@@ -183,11 +189,9 @@ class Syncer:
     # --- one sync -----------------------------------------------------------------------------------------------------
 
     def _sync(self) -> None:
-        self._running = True
-        batches = self._in_sync = list(self._unsynced)
-        self._unsynced.clear()
-        self.growing = None
-        names = self._log.folder if self._log.names_to_sync else None
+        self._running, self.growing = True, None
+        self._in_sync, self._unsynced = list(self._unsynced), deque()
+        batches, names = self._in_sync, self._log.folder if self._log.names_to_sync else None
         self._log.names_to_sync = False
 
         def job() -> list[Synced]:
@@ -201,17 +205,30 @@ class Syncer:
         self._thread.submit(job, self._on_synced)
 
     def _on_synced(self, found: list[Synced] | None, error: BaseException | None) -> None:
-        self._running = False
+        with self._or_lost():
+            self._running = False
+            if self._stopped:
+                return
+            if found is None:
+                self._poisoned(error or RuntimeError("a sync ended without a result"))
+                return
+            for segment, size, crc in found:
+                segment.note_synced(size, crc)
+            self._release_bytes(self._in_sync)
+            self._settling.extend(self._in_sync)
+            self._in_sync = []
+        try:
+            self._go_on()
+        except BaseException:
+            self._loop.call_soon(self._go_on)
+            raise
+
+    def _go_on(self) -> None:
+        """A sync has ended well: tell whom it concerns, and plan the next one."""
         if self._stopped:
             return
-        if found is None:
-            self._poisoned(error or RuntimeError("a sync ended without a result"))
-            return
-        for segment, size, crc in found:
-            segment.note_synced(size, crc)
-        self._release_bytes(self._in_sync)
-        self._settling.extend(self._in_sync)
-        self._in_sync = []
+        if self._backlog.full:
+            self._backlog.check()
         self._settle()
         if self._log.sealed:
             self._on_sealed()
@@ -226,17 +243,17 @@ class Syncer:
         size = sum(batch.size for batch in batches)
         self.unsynced_bytes -= size
         self._backlog.held_bytes -= size
-        if self._backlog.full:
-            self._backlog.check()
 
     def _settle(self, slice_s: float = SLICE_S) -> None:
         """Tell the sessions and who waits what is synced, for a short time a turn of the loop."""
         self._writer.waiters.finish()
         until_s = perf_counter() + slice_s
         while self._settling and perf_counter() < until_s:
-            batch = self._settling.popleft()
+            batch = self._settling[0]  # it stays there, in case that its turn is interrupted
             batch.note_synced()
             self.waiters.reached(batch.last)
+            if self._settling and self._settling[0] is batch:
+                self._settling.popleft()
         if self._settling:
             self._loop.call_soon(self._settle)
 
@@ -253,7 +270,7 @@ class Syncer:
     def _poisoned(self, error: BaseException, name: str = "sync_failed") -> None:
         """Acknowledge nothing, and let a new segment take over at the last synced byte."""
         if isinstance(error, StoreLocked):
-            self._lose(error)
+            self.lose(error)
             return
         self._taking_over = True
         self._log.names_to_sync = True
@@ -269,7 +286,7 @@ class Syncer:
 
         def done(result: tuple[Segment, list[Batch]] | None, failure: BaseException | None) -> None:
             if isinstance(failure, StoreLocked):
-                self._lose(failure)
+                self.lose(failure)
             elif result is None:
                 self._trouble.fail(failure or error, lambda: self._take_over(error), "takeover_failed")
                 self._writer.waiters.fail(self._writer.not_durable("written", failure or error))
@@ -283,16 +300,31 @@ class Syncer:
 
         self._thread.submit(job, done)
 
-    def _lose(self, error: StoreLocked) -> None:
-        """The store is another process's now: write nothing any more, and acknowledge nothing."""
+    @contextlib.contextmanager
+    def _or_lost(self) -> Generator[None]:
+        """What is raised meanwhile leaves nobody who knows what is synced: that is said of nothing any more."""
+        try:
+            yield
+        except BaseException as error:
+            self.lose(PersistenceError(f"{type(error).__name__} struck a sync: close the store and open it again"))
+            raise
+
+    def lose(self, error: PersistenceError) -> None:
+        """The store is another process's now, or it is not known what is written: write and acknowledge nothing."""
         self.stop()
         self._writer.stop()
-        self._settle(float("inf"))
         self._trouble.lose(error)
+        self._settle(float("inf"))
         self._writer.waiters.fail(self._writer.not_durable("written", error))
         self.waiters.fail(self._writer.not_durable("synced", error))
 
     def _taken_over(self, oldest: Segment, segment: Segment, batches: list[Batch]) -> None:
+        with self._or_lost():
+            self._adopt(oldest, segment, batches)
+        self._settle()
+        self._on_sealed()
+
+    def _adopt(self, oldest: Segment, segment: Segment, batches: list[Batch]) -> None:
         void = self._log.adopt(segment, oldest)
         self._thread.submit(lambda: self._log.remove(void), self._on_removed)
         for batch in batches:
@@ -307,8 +339,6 @@ class Syncer:
         )
         self._trouble.clear()
         self._writer.resume(batches[-1].last)
-        self._settle()
-        self._on_sealed()
 
     def _on_removed(self, _: None, error: BaseException | None) -> None:
         if error is not None:

@@ -39,7 +39,7 @@ class Trouble:
         self._closed = False
         self._stopped = False
         self.lost: BaseException | None = None
-        """Why nothing may be written any more: another process has the store."""
+        """Why nothing may be written any more."""
         self._again: Callable[[], None] | None = None
         self._handle: asyncio.TimerHandle | None = None
 
@@ -74,10 +74,10 @@ class Trouble:
         self._delay_s = min(self._delay_s * 2, LAST_RETRY_S)
 
     def lose(self, error: BaseException) -> None:
-        """The store is another process's now: be degraded for good."""
-        self.degrade(error, "lost")
+        """The store is another process's now, or nobody knows what is written: be degraded for good."""
         self.lost = error
         self.close()
+        self.degrade(error, "lost")
 
     def retry_now(self) -> None:
         """Try what failed again at once; no effect when nothing waits to be tried."""

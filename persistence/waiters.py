@@ -87,6 +87,10 @@ class Waiters:
                 except Exception as raised:  # noqa: BLE001  the same
                     _report(raised)
             self.position = self.goal
+        except BaseException:
+            self._planned = True
+            self._loop.call_soon(self._go_on)  # the others are told all the same
+            raise
         finally:
             self._telling = False
 
