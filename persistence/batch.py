@@ -106,10 +106,10 @@ class Batch:
                 self.logs.append(log)
                 self.seqs.append(seq)
                 log.tail_sum = tail_sum
+            self.midway = True  # from here on there is no way back
         except BaseException:
             self._undo(made, log, refused)
             raise
-        self.midway = True
         self.size += end - segment.end
         count = position - self.last
         segment.end, segment.last_sum, self.last = end, last_sum, position
