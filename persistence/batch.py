@@ -113,7 +113,10 @@ class Batch:
         self.size += end - segment.end
         count = position - self.last
         segment.end, segment.last_sum, self.last = end, last_sum, position
-        backlog.take(count, weights)
+        backlog.held_bytes -= weights
+        while count:
+            backlog.entries.popleft()
+            count -= 1
         self.midway = False
         return refused
 
@@ -236,13 +239,6 @@ class Backlog:
     def next_position(self) -> int:
         """Position of the oldest entry, or of the next one to come."""
         return self.appended_position - len(self.entries) + 1
-
-    def take(self, count: int, weight: int) -> None:
-        """Forget the oldest entries, so many and so heavy: they are lines now."""
-        self.held_bytes -= weight
-        popleft = self.entries.popleft
-        for _ in range(count):
-            popleft()
 
     def attend(self) -> None:
         """Compare with the limits, and set from which position on that must be done again."""
