@@ -33,7 +33,7 @@ async def flushed(session: Session) -> None:
     async with asyncio.timeout(60):
         while True:
             try:
-                return await session.flush("synced")
+                return await session.flush("synced", timeout_s=None)
             except NotDurable:
                 await asyncio.sleep(0.01)
 
@@ -41,7 +41,8 @@ async def flushed(session: Session) -> None:
 async def test_a_full_disk_keeps_the_old_process_serving_until_there_is_room(tmp_path):
     need_mounts()
     with tmpfs(tmp_path / "disk", 8 * MB) as disk:
-        service = SessionService.open(FileStore(disk / "store", segment_bytes=128 * 1024), close_timeout_s=5)
+        store = FileStore(disk / "store", segment_bytes=128 * 1024, backlog_bytes=MB)  # which the disk has room for
+        service = SessionService.open(store, close_timeout_s=5)
         await service.start()
         session = await service.session("user-42", create=True)
         await session.push("0", durability="synced")
