@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from session_actor.supervisors import errors as actors
-
 from . import telemetry
 from .deadline import deadline_in, seconds_left
 from .errors import CallTimeout
@@ -270,8 +268,9 @@ class Cell:
             if left_s == 0:
                 raise self._late(timeout_s)
             try:
-                await ref.started(left_s)
-            except actors.CallTimeout:
+                async with asyncio.timeout(left_s):
+                    await ref.started(None)
+            except TimeoutError:
                 raise self._late(timeout_s) from None
             if self.state is None:
                 await asyncio.sleep(0)  # crashed since; its restart is decided in the next turn of the loop
