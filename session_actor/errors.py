@@ -9,6 +9,8 @@ of a conversation.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from session_actor.persistence import errors as store
 from session_actor.supervisors import errors as actors
 
@@ -34,6 +36,8 @@ from .refusals import Refused as Refused
 from .refusals import ReplayError as ReplayError
 from .refusals import SessionActorError as SessionActorError
 from .refusals import SessionEnded as SessionEnded
+
+Made = TypeVar("Made", bound=BaseException)
 
 # --- of the store ----------------------------------------------------------------------------------------------------
 
@@ -187,12 +191,20 @@ def translate(error: store.PersistenceError | actors.SupervisorError) -> Session
     """
     if isinstance(error, SessionActorError):
         return error
-    kind = next(_OURS[base] for base in type(error).__mro__ if base in _OURS)
-    ours = kind.__new__(kind, *error.args)
-    ours.args = error.args
-    ours.__dict__.update(error.__dict__)
+    ours = remade(error, next(_OURS[base] for base in type(error).__mro__ if base in _OURS))
     ours.__cause__ = error.__cause__
     return ours
+
+
+def remade(error: BaseException, kind: type[Made]) -> Made:
+    """The error as a new object of `kind`, with its message and its attributes, without its traceback.
+
+    One object that is raised to many callers would collect the tracebacks of all.
+    """
+    made = kind.__new__(kind, *error.args)
+    made.args = error.args
+    made.__dict__.update(error.__dict__)
+    return made
 
 
 def _below(kind: type[SessionActorError]) -> dict[type[Exception], type[SessionActorError]]:

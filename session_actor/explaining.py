@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from session_actor.persistence import PersistenceError
 from session_actor.supervisors import InitFailed, ServerCrashed, ServerQuarantined, SupervisorError
 
-from .errors import SessionActorError, translate
+from .errors import SessionActorError, remade, translate
 from .service_errors import SessionCrashed, SessionQuarantined
 
 if TYPE_CHECKING:
@@ -24,13 +24,5 @@ def explain_start(error: InitFailed) -> SessionActorError:
     """Why a session could not start: a new error each time."""
     cause = error.__cause__
     if isinstance(cause, SessionActorError):
-        return _fresh(cause)
+        return remade(cause, type(cause))
     return translate(cause if isinstance(cause, PersistenceError) else error)
-
-
-def _fresh(error: SessionActorError) -> SessionActorError:
-    """A copy without traceback: one object raised to many callers would collect the tracebacks of all."""
-    copy = type(error).__new__(type(error), *error.args)
-    copy.args = error.args
-    copy.__dict__.update(error.__dict__)
-    return copy

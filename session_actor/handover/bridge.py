@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from session_actor.cell import Dormant
-from session_actor.errors import SessionActorError
+from session_actor.errors import SessionActorError, remade
 from session_actor.persistence import PersistenceError
 from session_actor.supervisors import SupervisorError, Swapped, swap
 
@@ -120,10 +120,7 @@ def _ours(error: BaseException) -> BaseException:
     for root in (SessionActorError, SupervisorError, PersistenceError):
         for kind in _kinds(root):
             if (kind.__module__, kind.__qualname__) == wanted:
-                same = kind.__new__(kind, *error.args)
-                same.args = error.args
-                same.__dict__.update(error.__dict__)
-                return same
+                return remade(error, kind)
     return error
 
 

@@ -7,6 +7,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from session_actor.errors import remade
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
@@ -77,10 +79,8 @@ def twin_error(error: BaseException) -> BaseException:
     kind: Any = twin_of(type(error))
     if kind is None or kind is type(error):
         return error
-    same = kind.__new__(kind, *error.args)
-    same.args = error.args
-    same.__dict__.update(error.__dict__)
-    return same  # type: ignore[no-any-return]
+    twin: BaseException = remade(error, kind)
+    return twin
 
 
 def twin_of(kind: type) -> type | None:
