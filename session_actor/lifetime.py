@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -13,6 +13,7 @@ from session_actor.persistence import FileStore, PersistenceError
 from session_actor.supervisors import ChildNotFound, ChildSpec, Intensity, Supervisor, SupervisorError
 
 from .errors import AsyncioOnly, SessionActorError, StoreUnusable, WrongLoop, translate
+from .finishing import to_its_end
 from .handover.errors import HandedOver, HandoverFailed
 from .handover.ready import import_all
 from .leaving import Leaving, save_all
@@ -91,7 +92,7 @@ class Lifetime:
             await lifetime.population.hooks.open()
             await lifetime._grow()
         except BaseException:
-            await to_its_end(loop.create_task(lifetime._undo_start()))
+            await to_its_end(lifetime._undo_start())
             raise
         return lifetime
 
@@ -320,16 +321,3 @@ def _given_up(closing: asyncio.Task[None]) -> None:
     if error is not None and not isinstance(error, HandoverFailed):
         told = {"message": "a closing that nobody waits for has failed", "exception": error, "task": closing}
         closing.get_loop().call_exception_handler(told)
-
-
-async def to_its_end(task: asyncio.Task[Any]) -> None:
-    """Wait for it however often that is cancelled, and raise the cancellation then."""
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    task.result()
-    if cancelled is not None:
-        raise cancelled

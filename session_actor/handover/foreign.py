@@ -16,8 +16,9 @@ import anyio
 import msgspec
 
 from session_actor import telemetry
+from session_actor.finishing import to_its_end
 from session_actor.levels import check_promised
-from session_actor.lifetime import Lifetime, to_its_end
+from session_actor.lifetime import Lifetime
 from session_actor.persistence import PersistenceError
 from session_actor.snapshots import check_snapshot
 
@@ -102,7 +103,7 @@ async def _go_on(
         await to_its_end(letting_go)
         lifetime = await Lifetime.go_on(store, options, loop)
     except BaseException:
-        await to_its_end(loop.create_task(_go_nowhere(letting_go, store, options.close_timeout_s)))
+        await to_its_end(_go_nowhere(letting_go, store, options.close_timeout_s))
         raise
     waiting, people = letting_go.result(), lifetime.population
     for name, value in arriving.items():

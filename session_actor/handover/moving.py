@@ -7,11 +7,11 @@ mailbox and all callers, gets another supervisor. There is never a second server
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from session_actor.cell import Dormant
+from session_actor.finishing import to_its_end
 from session_actor.session import SessionServer
 from session_actor.supervisors import SupervisorError
 from session_actor.supervisors.introspection import ask
@@ -37,17 +37,8 @@ async def move_all(former: Population, heir: Population) -> int:
     try:
         return await _move_all(former, heir, back=False)
     except BaseException:
-        returning = asyncio.ensure_future(_move_all(heir, former, back=True))
-        await _through(returning)
-        returning.result()
+        await to_its_end(_move_all(heir, former, back=True))
         raise
-
-
-async def _through(work: asyncio.Future[Any]) -> None:
-    """Wait for the end of `work`, however often this is cancelled: it is on the way out already."""
-    while not work.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([work])
 
 
 async def _move_all(former: Population, heir: Population, *, back: bool) -> int:
@@ -118,7 +109,7 @@ async def _replaced(slot: Slot, cell: Cell, former: Population, heir: Population
         return False
     except asyncio.CancelledError:
         for ended in begun:  # in the session's task: whose the session is must be known before anything goes back
-            await _through(ended)
+            await to_its_end(ended)
         raise
     return moved
 
