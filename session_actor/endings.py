@@ -78,7 +78,7 @@ class Ends:
         except SessionEnded:
             hooks = self._people().hooks
             if hooks.must_end:  # whoever ended it may still wait for that
-                await session.flush(hooks.ledger.level, timeout_s=timeout_s)
+                await session.flush(hooks.keeper.level, timeout_s=timeout_s)
         return session
 
     async def end_idle(self, older_than_s: float, *, reason: str = "idle") -> list[str]:

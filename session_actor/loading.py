@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -14,6 +13,7 @@ from session_actor.persistence.record import times_of
 from .errors import RecordUnreadable, ReplayError
 from .events import HistoryCopied, Pushed, decode_event
 from .history import CHUNK_FRAMES
+from .log import LOGGER
 from .losses import replay
 from .snapshots import SnapshotUnusable, state_from
 from .state import State
@@ -58,7 +58,8 @@ async def recover(store: Store, lease: Lease, shelf_of: Callable[[Lease], Shelf]
         except (SnapshotUnusable, ReplayError, RecordUnreadable) as error:
             if snapshot is None:
                 raise
-            _warn(lease.session, snapshot.seq, error)
+            said = {"session": lease.session, "seq": snapshot.seq, "error": str(error)}
+            LOGGER.warning("snapshot_unusable", **said, next_step="an older one is tried")
             before = snapshot.seq
             continue
         if state.head is not None:
@@ -139,12 +140,3 @@ async def _load_inherited(table: Table, event: Pushed) -> None:
         await table.load((parent or 0,))
     elif place.configured is not None and table.instructions_of(place.configured) is None:
         await table.load((place.configured,))
-
-
-def _warn(session: str, seq: int, error: Exception) -> None:
-    import structlog
-
-    with contextlib.suppress(Exception):  # a log that cannot be written keeps no session from loading
-        structlog.get_logger("session_actor").warning(
-            "snapshot_unusable", session=session, seq=seq, error=str(error), next_step="an older one is tried"
-        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,6 +27,7 @@ from .history import created
 from .hooks.face import HooksFace
 from .hooks.hook import by_phase
 from .lifetime import Lifetime
+from .log import LOGGER
 from .options import SessionOptions, check_path, check_seconds
 from .reserved import is_reserved
 from .service_errors import ServiceClosed, SessionExists
@@ -143,13 +143,7 @@ class SessionService(Ends, HandsOver):
             ),
             hooks=by_phase(hooks),
         )
-        check_seconds("lock_timeout_s", lock_timeout_s, optional=True)
-        if not hasattr(store, "workers"):
-            path = check_path(store)
-            store = cast("Store", FileStore(path, lock_timeout_s=lock_timeout_s, recovery=options.recovery))
-        if isinstance(store, FileStore) and store.on_event is None:
-            store.on_event = telemetry.store_event
-        return cls(cast("Store", store), options)
+        return cls(_store_at(store, lock_timeout_s, options.recovery), options)
 
     # --- life ---
 
@@ -200,10 +194,7 @@ class SessionService(Ends, HandsOver):
         except SessionActorError as ours:
             if error is None:
                 raise
-            import structlog
-
-            with contextlib.suppress(Exception):  # the body's error is to be seen, whatever becomes of the log
-                structlog.get_logger("session_actor").error("close_failed", error=str(ours))
+            LOGGER.error("close_failed", error=str(ours))
 
     def _why_closed(self) -> SessionActorError | None:
         lifetime = self._lifetime
@@ -343,6 +334,17 @@ class SessionService(Ends, HandsOver):
     def __repr__(self) -> str:
         """Whether it is open."""
         return f"SessionService({'open' if self._why_closed() is None else 'closed'})"
+
+
+def _store_at(given: object, lock_timeout_s: float | None, recovery: Recovery) -> Store:
+    """The store that was given, or the one in the directory; its events go to `telemetry` unless they go elsewhere."""
+    check_seconds("lock_timeout_s", lock_timeout_s, optional=True)
+    store = given
+    if not hasattr(store, "workers"):
+        store = FileStore(check_path(given), lock_timeout_s=lock_timeout_s, recovery=recovery)
+    if isinstance(store, FileStore) and store.on_event is None:
+        store.on_event = telemetry.store_event
+    return cast("Store", store)
 
 
 def _checked(session_id: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
+
+from session_actor.log import LOGGER
 
 from .hook import HookContext
 from .tries import about
@@ -67,8 +68,4 @@ class Beside:
 
 def complain(event: str, what: dict[str, object], error: BaseException | None = None) -> None:
     """Log what went wrong: of an error the type alone, its text may be private."""
-    import structlog
-
-    said = what if error is None else {**what, "error": type(error).__name__}
-    with contextlib.suppress(Exception):  # a log that cannot be written must not become the service's trouble
-        structlog.get_logger("session_actor").warning(event, **said)
+    LOGGER.warning(event, **(what if error is None else {**what, "error": type(error).__name__}))

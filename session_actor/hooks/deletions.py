@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from session_actor.population import Population
 
     from .book import Entry
-    from .ledger import Ledger
+    from .keeper import BookKeeper
     from .mandatory import Mandatory
     from .tries import Tries
 
@@ -27,11 +27,11 @@ _AGAIN_S: Final = 5.0
 class Deletions:
     """Those of one service, and who waits for them."""
 
-    def __init__(self, people: Population, tries: Tries, ledger: Ledger, mandatory: Mandatory) -> None:
+    def __init__(self, people: Population, tries: Tries, keeper: BookKeeper, mandatory: Mandatory) -> None:
         """`mandatory`: what loads the sessions."""
         self._people = people
         self._tries = tries
-        self.ledger = ledger
+        self.keeper = keeper
         self._mandatory = mandatory
         self.waiters: dict[str, set[asyncio.Future[bool]]] = {}
 
@@ -46,7 +46,7 @@ class Deletions:
         waiters.add(waiter)
         try:
             if not entry.delete:
-                await self.ledger.kept(self.ledger.append(DeletionAsked(session)))
+                await self.keeper.kept(self.keeper.append(DeletionAsked(session)))
             try:
                 await self._mandatory.load(entry)
             except (SessionNotFound, SessionDeleted):
@@ -78,8 +78,8 @@ class Deletions:
             if await self._mandatory.load(entry) is None:
                 return
             await delete_session(self._people, self._people.cell(entry.session))
-        if self.ledger.book.entries.get(entry.session) is entry:
-            self.ledger.append(DeletionDone(entry.session))
+        if self.keeper.book.entries.get(entry.session) is entry:
+            self.keeper.append(DeletionDone(entry.session))
         self._answer(entry.session, deleted=True)
 
     def void(self, session: str) -> None:

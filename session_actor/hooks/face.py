@@ -28,12 +28,12 @@ class HooksFace:
 
     def pending(self) -> list[PendingHook]:
         """Those that wait or run, by the end of their sessions; of one session in the order of their beginning."""
-        self._hooks.ledger.check()
+        self._hooks.keeper.check()
         return [PendingHook(*self._told(entry, due)) for entry, due in self._dues() if not due.dead]
 
     def dead_letters(self) -> list[DeadLetter]:
         """Those that failed too often."""
-        self._hooks.ledger.check()
+        self._hooks.keeper.check()
         return [DeadLetter(*self._told(entry, due)) for entry, due in self._dues() if due.dead]
 
     async def drive(self, letter: DeadLetter | str) -> None:
@@ -44,14 +44,14 @@ class HooksFace:
         Raises HookUnknown when it is not dead (any more); NotDurable, StoreDegraded when the disk refuses.
         """
         key = letter if isinstance(letter, str) else letter.key
-        ledger = self._hooks.ledger
-        ledger.check()
-        found = ledger.book.find(key)
+        keeper = self._hooks.keeper
+        keeper.check()
+        found = keeper.book.find(key)
         if found is None or not found[1].dead:
             raise HookUnknown(key, "dead hook")
-        position = ledger.append(HookDriven(key))
+        position = keeper.append(HookDriven(key))
         self._hooks.mandatory.drive(found[1])
-        await ledger.kept(position)
+        await keeper.kept(position)
 
     async def discard(self, letter: PendingHook | str) -> None:
         """Give up a hook that is dead, or pending and not registered: it is never run, and holds up no deletion.
@@ -61,18 +61,18 @@ class HooksFace:
         Raises HookUnknown for any other; NotDurable, StoreDegraded when the disk refuses.
         """
         key = letter if isinstance(letter, str) else letter.key
-        ledger, mandatory = self._hooks.ledger, self._hooks.mandatory
-        ledger.check()
-        found = ledger.book.find(key)
+        keeper, mandatory = self._hooks.keeper, self._hooks.mandatory
+        keeper.check()
+        found = keeper.book.find(key)
         if found is None or not (found[1].dead or not mandatory.registered(found[1].name)):
             raise HookUnknown(key, "hook that is dead, or pending and not registered,")
-        position = ledger.append(HookDiscarded(key))
+        position = keeper.append(HookDiscarded(key))
         if not found[0].hooks:
             await mandatory.through(found[0], found[0].session)
-        await ledger.kept(position)
+        await keeper.kept(position)
 
     def _dues(self) -> list[tuple[Entry, Due]]:
-        entries = self._hooks.ledger.book.entries.values()
+        entries = self._hooks.keeper.book.entries.values()
         return [(entry, due) for entry in entries for due in entry.hooks.values()]
 
     def _told(self, entry: Entry, due: Due) -> tuple[str, str, str, int, str | None, datetime, bool, bool]:

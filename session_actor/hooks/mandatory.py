@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .book import Due, Entry
     from .deletions import Deletions
     from .hook import Hook
-    from .ledger import Ledger
+    from .keeper import BookKeeper
     from .tries import Tries
 
 TRIES: Final = 5
@@ -110,11 +110,11 @@ class Try:
 class Mandatory:
     """Runs what is in the book of one service."""
 
-    def __init__(self, people: Population, tries: Tries, ledger: Ledger, hooks: Iterable[Hook]) -> None:
+    def __init__(self, people: Population, tries: Tries, keeper: BookKeeper, hooks: Iterable[Hook]) -> None:
         """`hooks`: the mandatory ones that are registered."""
         self._people = people
         self._tries = tries
-        self.ledger = ledger
+        self.keeper = keeper
         self._lines = {hook.name: Line(hook) for hook in hooks}
         self._jobs: set[str] = set()
         """The hooks that wait for their turn or run, by key."""
@@ -236,8 +236,8 @@ class Mandatory:
             if _active.get(job.key) is task:
                 del _active[job.key]
             self._over(this)
-        if self.ledger.grown:
-            await self.ledger.shorten()
+        if self.keeper.grown:
+            await self.keeper.shorten()
 
     async def _try(self, this: Try, hook: Hook) -> None:
         job = this.job
@@ -246,7 +246,7 @@ class Mandatory:
         except ServiceClosed:
             return
         except SessionActorError as error:
-            found = self.ledger.book.find(job.key)
+            found = self.keeper.book.find(job.key)
             lasting = isinstance(error, _LASTING) or type(error) is ActorError  # its server cannot even start
             if lasting and found is not None:
                 complain("hook_failed", {"session": found[0].session, "hook": job.name, "key": job.key}, error)
@@ -256,7 +256,7 @@ class Mandatory:
             return
         if prepared is None:
             self._jobs.discard(job.key)
-            found = self.ledger.book.find(job.key)
+            found = self.keeper.book.find(job.key)
             if found is not None and not found[1].dead:
                 self._begin_anew(job, found[0])
             return
@@ -275,17 +275,17 @@ class Mandatory:
 
     async def _prepare(self, job: Job, hook: Hook) -> tuple[HookContext, tuple[Hashable, ...]] | None:
         """Note that a try begins, before it does. None: it is not due any more."""
-        found = self.ledger.book.find(job.key)
+        found = self.keeper.book.find(job.key)
         if found is None:
             return None
         entry, due = found
         state = await self.load(entry)
-        if state is None or self.ledger.book.find(job.key) is None or due.dead:
+        if state is None or self.keeper.book.find(job.key) is None or due.dead:
             return None
-        self.ledger.admit()
-        position = self.ledger.append(HookBegun(job.key))
+        self.keeper.admit()
+        position = self.keeper.append(HookBegun(job.key))
         try:
-            await self.ledger.kept(position)
+            await self.keeper.kept(position)
         except BaseException:
             self._cut(job.key)
             raise
@@ -313,13 +313,13 @@ class Mandatory:
         state, lease = cell.state, cell.lease
         if state is None or lease is None:
             raise SessionActorError(f"session {entry.session!r} went as soon as it was loaded; it is loaded again")
-        if self.ledger.book.entries.get(entry.session) is not entry:
+        if self.keeper.book.entries.get(entry.session) is not entry:
             return None
         # Salvage gives a session a new birth: the moment of its creation stays.
         same = lease.birth == entry.birth or state.created_at_us == entry.created_at_us
         if same and state.ended is not None:
             return state
-        self.ledger.append(HooksVoid(entry.session))
+        self.keeper.append(HooksVoid(entry.session))
         self.deletions.void(entry.session)
         return None
 
@@ -339,10 +339,10 @@ class Mandatory:
 
     def _cut(self, key: str) -> None:
         with suppress(SessionActorError):
-            self.ledger.append(HookCut(key))
+            self.keeper.append(HookCut(key))
 
     def _failed(self, job: Job, error: str) -> None:
-        found = self.ledger.book.find(job.key)
+        found = self.keeper.book.find(job.key)
         if found is None:
             return
         entry, due = found
@@ -354,7 +354,7 @@ class Mandatory:
             self._tries.later(BACKOFF.delay_s(due.failures, random.random), partial(self._queue, job))
 
     def _fail(self, entry: Entry, due: Due, error: str, *, dead: bool) -> None:
-        self.ledger.append(HookFailed(due.key, error, dead))
+        self.keeper.append(HookFailed(due.key, error, dead))
         if dead:
             what: dict[str, object] = {"session": entry.session, "hook": due.name, "key": due.key, "error": error}
             if telemetry.attached:
@@ -362,8 +362,8 @@ class Mandatory:
             complain("hook_dead", {**what, "next_step": "service.hooks.drive(letter)"}, None)
 
     async def _done(self, job: Job, session: str) -> None:
-        found = self.ledger.book.find(job.key)
-        self.ledger.append(HookDone(job.key))
+        found = self.keeper.book.find(job.key)
+        self.keeper.append(HookDone(job.key))
         self._jobs.discard(job.key)
         if found is not None and not found[0].hooks:
             await self.through(found[0], session)

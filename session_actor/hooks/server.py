@@ -133,8 +133,8 @@ class HookedServer(SessionServer):
         level = self._level if command.durability is None else check_level(command.durability)
         promised = False
         if hooks.must_end:
-            if LEVELS.index(level) < LEVELS.index(hooks.ledger.level):
-                level = hooks.ledger.level
+            if LEVELS.index(level) < LEVELS.index(hooks.keeper.level):
+                level = hooks.keeper.level
             command = msgspec.structs.replace(command, durability=level)
             self._admit(level)
             decision = decide(state, command)

@@ -9,7 +9,7 @@ from .beside import Beside, Calling
 from .deletions import Deletions
 from .hook import key_of
 from .inside import refuse_inside
-from .ledger import Ledger
+from .keeper import BookKeeper
 from .mandatory import Mandatory
 from .records import HooksDue, HooksVoid
 from .report import HooksHealth
@@ -42,20 +42,20 @@ class ServiceHooks:
         self.must_end = tuple(hook for hook in ended if hook.mandatory)
         """The mandatory ones."""
         self.tries = Tries()
-        self.ledger = Ledger(people.store, level)
+        self.keeper = BookKeeper(people.store, level)
         self._beside = Beside(self.tries)
-        self.mandatory = Mandatory(people, self.tries, self.ledger, self.must_end)
-        self.deletions = self.mandatory.deletions = Deletions(people, self.tries, self.ledger, self.mandatory)
+        self.mandatory = Mandatory(people, self.tries, self.keeper, self.must_end)
+        self.deletions = self.mandatory.deletions = Deletions(people, self.tries, self.keeper, self.mandatory)
 
     # --- life ---
 
     async def open(self) -> None:
         """Read what is pending."""
-        await self.ledger.open(create=bool(self.must_end))
+        await self.keeper.open(create=bool(self.must_end))
 
     def begin(self) -> None:
         """Run what was left pending by an earlier opening."""
-        for entry in tuple(self.ledger.book.entries.values()):
+        for entry in tuple(self.keeper.book.entries.values()):
             self.mandatory.take(entry)
 
     def leave(self) -> None:
@@ -78,8 +78,8 @@ class ServiceHooks:
     async def share(self, former: ServiceHooks) -> None:
         """As the next generation of the service, note what becomes due where the former one does."""
         if self.must_end:
-            await former.ledger.begin()
-        self.ledger = self.mandatory.ledger = self.deletions.ledger = former.ledger
+            await former.keeper.begin()
+        self.keeper = self.mandatory.keeper = self.deletions.keeper = former.keeper
         self.deletions.waiters = former.deletions.waiters
 
     def take_over(self, former: ServiceHooks) -> None:
@@ -121,15 +121,15 @@ class ServiceHooks:
         """Note what must be run because a session ends, before its end is recorded. Raises what the store says."""
         hooks = tuple((hook.name, key_of(hook, lease.birth)) for hook in self.must_end)
         created_at_us = state.created_at_us or 0
-        self.ledger.append(HooksDue(lease.session, lease.birth, created_at_us, reason, hooks, delete))
+        self.keeper.append(HooksDue(lease.session, lease.birth, created_at_us, reason, hooks, delete))
 
     def take_back(self, session: str) -> None:
         """The end was not recorded after all."""
-        self.ledger.append(HooksVoid(session))
+        self.keeper.append(HooksVoid(session))
 
     def ended(self, session: str) -> None:
         """The end was recorded: run what is due."""
-        entry = self.ledger.book.entries.get(session)
+        entry = self.keeper.book.entries.get(session)
         if entry is not None:
             self.mandatory.take(entry)
 
@@ -138,15 +138,15 @@ class ServiceHooks:
     def holds(self, session: str) -> bool:
         """Whether a session may not be deleted yet. Raises why the book could not be read, if hooks are mandatory."""
         if self.must_end:
-            self.ledger.check()
-        return session in self.ledger.book.entries
+            self.keeper.check()
+        return session in self.keeper.book.entries
 
     async def deletion(self, session: str) -> bool:
         """Have a session deleted when its hooks are through, and wait for it; False: nothing is due for it.
 
         Raises InsideHook inside a hook of its session, of whatever generation of the service.
         """
-        entry = self.ledger.book.entries.get(session)
+        entry = self.keeper.book.entries.get(session)
         if entry is None:
             return False
         refuse_inside(session, entry.birth)
@@ -156,11 +156,11 @@ class ServiceHooks:
 
     def health(self) -> HooksHealth:
         """How many are pending, and what holds them up."""
-        entries = self.ledger.book.entries.values()
+        entries = self.keeper.book.entries.values()
         dues = [due for entry in entries for due in entry.hooks.values()]
         pending = [due for due in dues if not due.dead]
         strange = {due.name for due in pending if not self.mandatory.registered(due.name)}
-        trouble = self.ledger.trouble
+        trouble = self.keeper.trouble
         return HooksHealth(
             pending=len(pending),
             dead=len(dues) - len(pending),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from session_actor.errors import InvalidArgument
+from session_actor.log import LOGGER
 from session_actor.plain import is_a, plain_str
 
 from .profile import ModelProfile
@@ -131,16 +131,13 @@ def _warn(model: str) -> None:
     if model in _warned or len(_warned) >= _WARNED_LIMIT:
         return
     _warned.add(model)
-    import structlog
-
-    with contextlib.suppress(Exception):  # a log that cannot be written keeps nobody from asking
-        structlog.get_logger("session_actor").warning(
-            "model_unknown",
-            model=model[:128],
-            window=UNKNOWN.window,
-            max_output=UNKNOWN.max_output,
-            advice="name its ModelProfile in SessionService.open(models={...})",
-        )
+    LOGGER.warning(
+        "model_unknown",
+        model=model[:128],
+        window=UNKNOWN.window,
+        max_output=UNKNOWN.max_output,
+        advice="name its ModelProfile in SessionService.open(models={...})",
+    )
 
 
 def _plain(model: object) -> str:

@@ -82,7 +82,7 @@ def test_a_hook_that_runs_when_its_loop_is_gone_is_taken_apart_and_no_failure():
     service, task = loop.run_until_complete(begin())
     task.get_coro().close()
     assert ended == ["taken apart"]
-    book = service._lifetime.population.hooks.ledger.book
+    book = service._lifetime.population.hooks.keeper.book
     assert [(due.name, due.error) for due in book.entries["user-42"].hooks.values()] == [("hangs", None)]
     for left in asyncio.all_tasks(loop) - {task}:
         left.cancel()

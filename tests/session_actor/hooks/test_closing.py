@@ -174,14 +174,14 @@ async def test_a_loaded_session_that_was_used_lately_is_not_idle(store, monkeypa
 
 
 async def test_the_book_does_not_grow_for_ever(calls, store, monkeypatch):
-    monkeypatch.setattr("session_actor.hooks.ledger.EVERY_RECORDS", 20)
+    monkeypatch.setattr("session_actor.hooks.keeper.EVERY_RECORDS", 20)
     async with opened(store, calls.must("bill"), calls.must("learn")) as service:
-        ledger = service._people().hooks.ledger
+        keeper = service._people().hooks.keeper
         for number in range(20):
             await service.session(f"user-{number}", create=True)
             await service.end(f"user-{number}")
         await idle(service)
-        assert ledger._saved_seq > 60
+        assert keeper._saved_seq > 60
         calls.gates["bill"] = asyncio.Event()
         for number in range(20, 25):
             await service.session(f"user-{number}", create=True)

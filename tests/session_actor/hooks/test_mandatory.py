@@ -45,7 +45,7 @@ async def test_what_is_pending_is_written_before_the_end_is_answered(calls, tmp_
         session = await service.session("user-42", create=True)
         await service.end("user-42")
         assert session.durable_seq["written"] == session.durable_seq["async"]
-        assert service._people().hooks.ledger._lease.written_seq >= 1
+        assert service._people().hooks.keeper._lease.written_seq >= 1
         calls.gates["bill"].set()
         await idle(service)
 

@@ -7,9 +7,9 @@ other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
-from session_actor.errors import SessionActorError, StoreError, translate
+from session_actor.errors import SessionActorError, StoreError, remade, translate
 from session_actor.persistence import Fenced, PersistenceError, SessionTombstoned, SessionUnknown
 from session_actor.reserved import HOOKS
 from session_actor.times import now_us
@@ -27,7 +27,7 @@ EVERY_RECORDS: Final = 1_000
 _WEIGHT: Final = 160
 
 
-class Ledger:
+class BookKeeper:
     """The book of one service, and its records."""
 
     def __init__(self, store: Store, level: Level) -> None:
@@ -89,7 +89,7 @@ class Ledger:
     def check(self) -> None:
         """Raises a new error of that when the book could not be read."""
         if self._trouble is not None:
-            _again(self._trouble)
+            raise remade(self._trouble, type(self._trouble))
 
     def append(self, record: AnyRecord) -> int:
         """Queue a record, and change the book by it; returns its position in the store.
@@ -140,10 +140,3 @@ class Ledger:
             await self._store.prune(lease, ())
         except (PersistenceError, OSError):
             return
-
-
-def _again(error: SessionActorError) -> NoReturn:
-    copy = type(error).__new__(type(error), *error.args)
-    copy.args = error.args
-    copy.__dict__.update(error.__dict__)
-    raise copy
