@@ -10,7 +10,10 @@ Pressure: TypeAlias = Literal["green", "yellow", "red"]
 """How full: below 75% of the budget, up to 95%, above."""
 
 YELLOW: Final = 0.75
+"""From this share of the allowance on the pressure is yellow, and old tool results are shown as stubs."""
+
 RED: Final = 0.95
+"""From this share on it is red, by the upper bound."""
 
 
 class Budget(msgspec.Struct, frozen=True, gc=False):

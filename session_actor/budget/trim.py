@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from .report import YELLOW
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
@@ -12,9 +14,6 @@ if TYPE_CHECKING:
 
 TARGET: Final = 0.6
 """A trim goes down to this share of the allowance, so that the next one is far away and the prefix stays."""
-
-YELLOW: Final = 0.75
-"""From this share of the allowance on, old tool results are shown as stubs."""
 
 WHOLE_STEPS: Final = 3
 """The results of the newest steps are never stubs …"""

@@ -106,8 +106,12 @@ async def import_transcript(
         else:
             async with aclosing(_pieces(path, lines, found, notes)) as pieces:
                 await _grow(pieces, to, notes)
+    return _report(found, to, notes)
+
+
+def _report(form: str, to: Destination, notes: Notes) -> ImportReport:
     return ImportReport(
-        found,
+        form,
         to.added,
         to.skipped,
         notes.unread,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from session_actor.budget.trim import TARGET, YELLOW, Beside, TooBig, Trim, Unit, plan_trim
+from session_actor.budget.report import YELLOW
+from session_actor.budget.trim import TARGET, Beside, TooBig, Trim, Unit, plan_trim
 
 
 def user(frame, cost=100, *, pinned=False):
