@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from asyncio import get_running_loop
 from contextlib import contextmanager
 from math import inf
 from typing import TYPE_CHECKING
@@ -23,14 +23,14 @@ class Unsaid(float):
 
 
 def deadline_in(timeout_s: float | None) -> float:
-    """When the time is over [seconds of `time.monotonic`]; None: never. Raises InvalidArgument for no number."""
+    """When the time is over [seconds of the running loop]; None: never. Raises InvalidArgument for no number."""
     check_seconds("timeout_s", timeout_s, optional=True)
-    return inf if timeout_s is None else time.monotonic() + timeout_s
+    return inf if timeout_s is None else get_running_loop().time() + timeout_s
 
 
 def seconds_left(deadline_s: float) -> float | None:
     """The seconds until then; None: no limit."""
-    return None if deadline_s == inf else max(0.0, deadline_s - time.monotonic())
+    return None if deadline_s == inf else max(0.0, deadline_s - get_running_loop().time())
 
 
 @contextmanager

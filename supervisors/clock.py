@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -32,12 +31,12 @@ class Clock(Protocol):
 
 
 class LoopClock:
-    """The clock of a running event loop."""
+    """The clock of an event loop: a loop whose time is not the world's, as a simulation's is not, gives its own."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Use `loop` for timers."""
+        """Take time and timers from `loop`."""
         self._call_later = loop.call_later
-        self.monotonic = time.monotonic
+        self.monotonic = loop.time
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> TimerHandle:
         """Run `callback` in `delay_s` seconds."""

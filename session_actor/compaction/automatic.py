@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from contextvars import ContextVar
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -106,14 +105,15 @@ class Automatic:
         state = cell.state
         if _inside.get() or (state is not None and command.key in state.keys.entries()):
             return
-        end_s = monotonic() + self._timeout_s
+        now = asyncio.get_running_loop().time
+        end_s = now() + self._timeout_s
         while (model := self._red_model(cell.state, command)) is not None:
             running = self._rounds.get(cell)
             if running is None:
                 running = self._begin(cell, cell.state, command.on, model)
             if running is None:
                 break
-            await asyncio.wait({running.done}, timeout=max(0.0, end_s - monotonic()))
+            await asyncio.wait({running.done}, timeout=max(0.0, end_s - now()))
             is_same = _branch(cell.state, running.branch) == _branch(cell.state, command.on)
             if not running.done.done():
                 if is_same:

@@ -121,17 +121,18 @@ async def perform(service: SessionService, name: str, operation: Operation) -> N
     elif operation == ("delete",):
         await service.delete(name)
     else:
-        await _change(await service.session(name), *operation)
+        await change(await service.session(name), *operation)
 
 
-async def _change(session: Session, kind: str, *arguments: Any) -> None:
+async def change(session: Session, kind: str, *arguments: Any, **options: Any) -> None:
+    """Do an operation of a session that is there; `options` as for any change."""
     match kind, arguments:
         case "push", (text, answer):
-            await session.push(text, answer)
+            await session.push(text, answer, **options)
         case "fork", (at, name, text):
-            await session.fork(at, branch=name, user_input=text)
+            await session.fork(at, branch=name, user_input=text, **options)
         case _:
-            await getattr(session, kind)(*arguments)
+            await getattr(session, kind)(*arguments, **options)
 
 
 async def shown(service: SessionService, name: str) -> tuple[Any, ...] | None:

@@ -54,6 +54,8 @@ class SimDisk:
         """The pages of databases are not checked: that takes longer than all the rest."""
         self.chance = Random(0)
         """Decides what of a failing call is done."""
+        self.slow = 0.0
+        """The share of jobs before which time passes, where threads take turns."""
         self.read_only: str | None = None
         """A folder in which nothing can be changed."""
 
@@ -162,7 +164,7 @@ class SimDisk:
         """It is local."""
 
     def thread(self, name, loop):
-        return SimThread(name, loop, self.rng)
+        return SimThread(name, loop, self.rng, lambda: self.slow)
 
 
 class SimFile:

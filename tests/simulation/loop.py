@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import random
 import sys
 from collections import deque
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from random import Random
 from typing import Any
 from unittest import mock
 
 from session_actor.persistence.disk_thread import DiskThread
 from session_actor.persistence.errors import StoreClosed
+from session_actor.supervisors.fairness import FairnessBudget
 
 LIMIT_S = 100_000.0
+WORK_S = (0.000_001,) * 40 + (0.000_1,) * 4 + (0.001,)
+"""What passes from one look at the time that work takes to the next: once in a while a whole slice of the loop."""
+SLOWLY_S = (0.002, 0.02, 0.3, 2.0, 8.0)
+"""What a job takes on a disk that is slow at times."""
 
 
 class SimLoop(asyncio.BaseEventLoop):
@@ -24,12 +30,19 @@ class SimLoop(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self.now_s = 1000.0
+        self.worked_s = 0.0
+        self.pace = Random(0)
         self._selector = self
         self.mistakes: list[Any] = []
         self.set_exception_handler(lambda _, context: self.mistakes.append(context))
 
     def time(self) -> float:
         return self.now_s
+
+    def working_s(self) -> float:
+        """The time as it is measured to share the loop fairly: it goes on with each look at it, also between waits."""
+        self.worked_s += self.pace.choice(WORK_S)
+        return self.now_s + self.worked_s
 
     def select(self, timeout: float | None) -> list[Any]:
         if timeout is None or self.now_s > LIMIT_S:
@@ -51,13 +64,19 @@ class SimLoop(asyncio.BaseEventLoop):
 
 
 class SimThread(DiskThread):
-    """Runs its jobs on the loop, one a turn, after a number of turns that `rng` chooses; without `rng` at once."""
+    """Runs its jobs on the loop, one a turn, after a number of turns that `rng` chooses; without `rng` at once.
 
-    __slots__ = ("_planned", "_queue", "_rng")
+    `slow`: says before which share of the jobs time passes.
+    """
 
-    def __init__(self, name: str, loop: asyncio.AbstractEventLoop, rng: Random | None) -> None:
+    __slots__ = ("_planned", "_queue", "_rng", "_slow")
+
+    def __init__(
+        self, name: str, loop: asyncio.AbstractEventLoop, rng: Random | None, slow: Callable[[], float]
+    ) -> None:
         super().__init__(name, loop)
         self._rng = rng
+        self._slow = slow
         self._queue: deque[tuple[Any, Any]] = deque()
         self._planned = False
 
@@ -91,7 +110,10 @@ class SimThread(DiskThread):
     def _plan(self) -> None:
         if self._queue and not self._planned:
             self._planned = True
-            self._loop.call_soon(self._turn, self._rng.choice((0, 0, 1, 3, 10)))
+            if (share := self._slow()) and self._rng.random() < share:
+                self._loop.call_later(self._rng.choice(SLOWLY_S), self._turn, 0)
+            else:
+                self._loop.call_soon(self._turn, self._rng.choice((0, 0, 1, 3, 10)))
 
     def _turn(self, turns: int) -> None:
         if turns and self._queue:
@@ -134,18 +156,24 @@ class Silence:
 
 @contextlib.contextmanager
 def simulated(seed: int) -> Iterator[tuple[SimLoop, WallClock]]:
-    """A loop and a clock, and nothing in the store that depends on the world's time or chance."""
+    """A loop and a clock, and nothing in the library that depends on the world's time or chance."""
     loop = SimLoop()
     clock = WallClock(loop)
     names = Random(seed)
-    modules = [module for name, module in sys.modules.items() if name.startswith("session_actor.persistence.")]
+    loop.pace.seed(seed)
+    everybodys = random.getstate()
+    random.seed(seed)
     with contextlib.ExitStack() as stack:
-        for module in modules:
-            if hasattr(module, "perf_counter"):
-                stack.enter_context(mock.patch.object(module, "perf_counter", loop.time))
+        for name, module in list(sys.modules.items()):
+            if name.startswith("session_actor.") and hasattr(module, "perf_counter"):
+                now = loop.time if name.startswith("session_actor.persistence.") else loop.working_s
+                stack.enter_context(mock.patch.object(module, "perf_counter", now))
+        stack.enter_context(mock.patch.object(FairnessBudget.__init__, "__defaults__", (loop.working_s,)))
         stack.enter_context(mock.patch("time.time_ns", clock.time_ns))
+        stack.enter_context(mock.patch("session_actor.times.time_ns", clock.time_ns))
         stack.enter_context(mock.patch("secrets.token_hex", lambda count: names.randbytes(count).hex()))
         stack.enter_context(mock.patch("structlog.get_logger", Silence()))
+        stack.callback(random.setstate, everybodys)
         stack.callback(loop.close)
         stack.callback(gc.set_threshold, *gc.get_threshold())
         gc.set_threshold(20_000, 20, 100)  # hundreds of disks are held: looking through them takes a tenth of the time
