@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from . import media
-from .openai_answers import long_text
+from .openai_content import detail, parts_in, text_part
 from .problems import named
 
 if TYPE_CHECKING:
@@ -24,27 +24,17 @@ _BY_ROLE: Final[dict[str, frozenset[str]]] = {
     "assistant": frozenset({"text", "refusal"}),
     "tool": frozenset({"text"}),
 }
-_DETAILS: Final = ("auto", "low", "high", "original")
 _AUDIO: Final = ("wav", "mp3")
 
 
 def parts(problems: Problems, path: str, value: object, role: str) -> None:
     """Check the content of a message of this role: a text, or a list of parts."""
-    if isinstance(value, str):
-        problems.text(path, value)
-        long_text(problems, path, value)
-        return
-    for place, item in enumerate(problems.sequence(path, value) or ()):
-        where = f"{path}[{place}]"
-        part = problems.mapping(where, item)
-        if part is None:
-            continue
+    for where, part in parts_in(problems, path, value):
         kind = part.get("type")
         if not isinstance(kind, str) or kind not in _BY_ROLE[role]:
             problems.add(where, "unknown", f"is of type {named(kind)}, which a message of role '{role}' cannot hold")
         elif kind in ("text", "refusal"):
-            problems.required_text(where, part, kind)
-            long_text(problems, f"{where}.{kind}", part.get(kind))
+            text_part(problems, where, part, kind)
         else:
             _media(problems, where, kind, part)
 
@@ -58,8 +48,7 @@ def _media(problems: Problems, path: str, kind: str, part: Mapping[str, Any]) ->
     if kind == "image_url":
         if problems.required(place, inner, "url") is not None:
             media.data_or_web_address(problems, f"{place}.url", inner["url"], media.WEB_IMAGES)
-        if inner.get("detail") not in (None, *_DETAILS):
-            problems.add(f"{place}.detail", "unknown", f"must be one of {', '.join(_DETAILS)}")
+        detail(problems, place, inner)
     elif kind == "file":
         _file(problems, place, inner)
     else:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from .problems import Problems
 
-LONGEST_TEXT: Final = 10_485_760
-""""string too long. Expected a string with maximum length 10485760" (github.com/VectorlyApp/bluebox/issues/31)."""
 _ONE_HEAT: Final = re.compile(r"(?:o1|o3|o3-mini|o4-mini|gpt-5|gpt-5-mini|gpt-5-nano)(?:-20\d\d-\d\d-\d\d)?")
 """Reasoning models that cannot be told not to reason, by the names that they have at OpenAI itself."""
 _DEEPEST: Final = 6
@@ -59,9 +57,3 @@ def sampling(problems: Problems, request: Mapping[str, Any]) -> None:
     for key, default in _DEFAULTS.items():
         if request.get(key) not in (None, default):
             problems.add(key, "conflict", f"must be {default}, or left out: this model always reasons")
-
-
-def long_text(problems: Problems, path: str, value: object) -> None:
-    """Check that a text is not too long."""
-    if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        problems.add(path, "limit", f"must be at most {LONGEST_TEXT:,} characters long")

@@ -13,8 +13,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from . import tools
-from .openai_answers import json_word, long_text, sampling
+from .openai_answers import json_word, sampling
 from .openai_choices import choice
+from .openai_content import long_text
 from .problems import as_mapping, named
 from .responses_items import Items
 from .schemas import openai_schema

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from . import media
-from .openai_answers import long_text
+from .openai_content import detail, parts_in, text_part
 from .problems import named
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _INPUT: Final = frozenset({"input_text", "input_image", "input_file"})
 _OUTPUT: Final = frozenset({"output_text", "refusal"})
 _ROLES: Final = ("user", "assistant", "system", "developer")
-_DETAILS: Final = ("auto", "low", "high", "original")
 
 
 def message(problems: Problems, path: str, item: Mapping[str, Any]) -> str | None:
@@ -41,15 +40,7 @@ def output(problems: Problems, path: str, value: object) -> None:
 
 
 def _content(problems: Problems, path: str, value: object, allowed: Collection[str]) -> None:
-    if isinstance(value, str):
-        problems.text(path, value)
-        long_text(problems, path, value)
-        return
-    for place, item in enumerate(problems.sequence(path, value) or ()):
-        where = f"{path}[{place}]"
-        part = problems.mapping(where, item)
-        if part is None:
-            continue
+    for where, part in parts_in(problems, path, value):
         kind = part.get("type")
         if not isinstance(kind, str) or kind not in allowed:
             problems.add(where, "unknown", f"is of type {named(kind)}, which cannot stand here")
@@ -58,9 +49,7 @@ def _content(problems: Problems, path: str, value: object, allowed: Collection[s
         elif kind == "input_file":
             _file(problems, where, part)
         else:
-            key = "refusal" if kind == "refusal" else "text"
-            problems.required_text(where, part, key)
-            long_text(problems, f"{where}.{key}", part.get(key))
+            text_part(problems, where, part, "refusal" if kind == "refusal" else "text")
 
 
 def _image(problems: Problems, path: str, part: Mapping[str, Any]) -> None:
@@ -69,8 +58,7 @@ def _image(problems: Problems, path: str, part: Mapping[str, Any]) -> None:
         media.data_or_web_address(problems, f"{path}.image_url", part["image_url"], media.WEB_IMAGES)
     elif given is not None:
         problems.text(f"{path}.file_id", part["file_id"])
-    if part.get("detail") not in (None, *_DETAILS):
-        problems.add(f"{path}.detail", "unknown", f"must be one of {', '.join(_DETAILS)}")
+    detail(problems, path, part)
 
 
 def _file(problems: Problems, path: str, part: Mapping[str, Any]) -> None:
