@@ -15,9 +15,9 @@ from session_actor.blocks import CallRef, ToolCall, ToolResult
 from session_actor.budget.calibration import learn, price
 from session_actor.budget.costs import cost_of
 from session_actor.budget.readings import NOTHING, Key, Shown
+from session_actor.demo.transcript import ModelChange, Transcript
 from session_actor.ledger.entries import AssistantEntry, ResultsEntry, ShownResult, Target, UserEntry
 from session_actor.models import profile_of
-from session_actor.transcript import ModelChange, Transcript
 
 if TYPE_CHECKING:
     from session_actor.budget.readings import Learned

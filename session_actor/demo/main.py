@@ -102,7 +102,8 @@ def _show(plan: Plan, outcome: Outcome, verdict: Verdict) -> None:
     ]
     if plan.unreadable:
         first = plan.unreadable[0]
-        rows.append(("lines not read", f"{len(plan.unreadable)}, the first at byte {first.offset:,}: {first.reason}"))
+        count = f"{plan.unreadable_count:,}"
+        rows.append(("lines not read", f"{count}, the first at byte {first.offset:,}: {first.reason}"))
     if plan.stray_results:
         rows.append(("stray results", f"{plan.stray_results} left out: no call for them in the transcript"))
     print(f"\n{table(rows)}\n\n{verdict.tree}\n")

@@ -9,7 +9,8 @@ import msgspec
 
 from session_actor.blocks import CallRef, Text, ToolCall, ToolResult
 from session_actor.frames import Frame, Instructions, Turn
-from session_actor.transcript import ModelChange, Transcript, UnreadableLine
+
+from .transcript import ModelChange, Transcript, UnreadableLine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +38,8 @@ class Plan:
     branches: dict[str, int] = field(default_factory=dict[str, int])
     checkpoints: dict[str, int] = field(default_factory=dict[str, int])
     unreadable: list[UnreadableLine] = field(default_factory=list[UnreadableLine])
+    """Lines that were not read; of very many the first 1,000."""
+    unreadable_count: int = 0
     stray_results: int = 0
     """Tool results that were left out: their call is not in the transcript, or has a result already."""
 
@@ -60,7 +63,7 @@ async def read_plan(path: Path) -> Plan:
         planner.feed(content)
     plan = planner.plan
     plan.branches["main"] = planner.head
-    plan.unreadable = transcript.unreadable
+    plan.unreadable, plan.unreadable_count = transcript.unreadable, transcript.unreadable_count
     return plan
 
 

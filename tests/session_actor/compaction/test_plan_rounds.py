@@ -12,9 +12,9 @@ from session_actor.compaction.frame_facts import facts_of
 from session_actor.compaction.needs import safe
 from session_actor.compaction.plan import Plan
 from session_actor.compaction.texts import key
+from session_actor.demo.transcript import Transcript
 from session_actor.frames import Turn
 from session_actor.tokens.estimate import estimate_tokens
-from session_actor.transcript import Transcript
 
 from .compacted import MODELS, SMALL, planned, requests, shown
 

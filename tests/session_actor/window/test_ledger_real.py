@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from session_actor.commands import Push
+from session_actor.demo.transcript import Transcript
 from session_actor.frames import Frame, Turn
 from session_actor.ledger.entries import AssistantEntry, ResultsEntry
 from session_actor.ledger.fold import Fold, folded, tail
-from session_actor.transcript import Transcript
 
 from .ledger_talk import DIALECTS, Talk, calls_of, check, check_entry, chunks_of, entries_of, target, words
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from session_actor.commands import AddUser, Push
+from session_actor.demo.transcript import Transcript
 from session_actor.frames import Turn
-from session_actor.transcript import Transcript
 from session_actor.window.errors import NothingToSend
 
 from .asked import Asked, messages_of, shown

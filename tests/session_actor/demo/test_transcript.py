@@ -9,8 +9,8 @@ import pytest
 
 import session_actor
 from session_actor.blocks import Image, Text, Thinking, ToolCall, ToolResult
+from session_actor.demo.transcript import ModelChange, Transcript
 from session_actor.frames import Turn
-from session_actor.transcript import ModelChange, Transcript
 
 SAMPLE = Path(session_actor.__file__).parent / "data" / "sample_transcript.jsonl"
 USAGE = {"input": 3, "output": 5, "cacheRead": 700, "cacheWrite": 11, "cost": {"total": 0.25}}
@@ -144,6 +144,16 @@ async def test_a_line_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path
     offset = len(line_bytes(first)) + 1
     assert [(problem.offset, problem.number, problem.reason) for problem in unreadable] == [(offset, 2, reason)]
     assert entries[1].offset == offset + len(line_bytes(line)) + 1
+
+
+async def test_very_many_lines_that_cannot_be_read_are_counted_and_the_first_thousand_named(tmp_path: Path):
+    path = tmp_path / "transcript.jsonl"
+    path.write_bytes(b"?\n" * 1_200 + line_bytes(message(role="user", content="a")))
+    transcript = Transcript(path)
+    for _ in range(2):  # the count begins anew, too
+        assert len([entry async for entry in transcript]) == 1
+        assert (transcript.unreadable_count, len(transcript.unreadable)) == (1_200, 1_000)
+        assert [problem.number for problem in transcript.unreadable] == [*range(1, 1_001)]
 
 
 async def test_empty_lines_and_a_missing_last_newline_do_not_matter(tmp_path: Path):

@@ -11,15 +11,16 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .transfer.fields import UNREADABLE, UnknownName, parsed, reason_of, text
-from .transfer.lines import bare_line, lines_of, too_long
-from .transfer.pi_turns import pi_turn
+from session_actor.transfer.fields import UNREADABLE, UnknownName, parsed, reason_of, text
+from session_actor.transfer.lines import bare_line, lines_of, too_long
+from session_actor.transfer.notes import NAMED_AT_MOST
+from session_actor.transfer.pi_turns import pi_turn
 
 if TYPE_CHECKING:
     import os
     from collections.abc import AsyncIterator
 
-    from .frames import Turn
+    from session_actor.frames import Turn
 
 
 class ModelChange(NamedTuple):
@@ -47,7 +48,8 @@ class Transcript:
     """The turns of one transcript file, read lazily and off the event loop.
 
     `async for entry in Transcript(path)` gives each Entry in the order of the file. A line that cannot be read is added
-    to `unreadable` and the reading goes on. Every iteration begins at the start of the file, with an empty list.
+    to `unreadable` and the reading goes on; of very many the first 1,000 are there, and `unreadable_count` tells how
+    many there are. Every iteration begins at the start of the file, with an empty list.
 
     Raises OSError, from the iteration, when the file cannot be opened or read.
     """
@@ -56,10 +58,11 @@ class Transcript:
         """Name the file; nothing is read yet."""
         self.path = path
         self.unreadable: list[UnreadableLine] = []
+        self.unreadable_count = 0
 
     async def __aiter__(self) -> AsyncIterator[Entry]:
         """Read the file from its start; cancelling closes it."""
-        self.unreadable = []
+        self.unreadable, self.unreadable_count = [], 0
         async with aclosing(lines_of(self.path)) as lines:
             async for offset, number, data in lines:
                 content = self._content(data, offset, number)
@@ -69,7 +72,7 @@ class Transcript:
     def _content(self, line: bytes | None, offset: int, number: int) -> Turn | ModelChange | None:
         """Read one line; None when it says nothing or cannot be read."""
         if line is None:
-            self.unreadable.append(UnreadableLine(offset, number, too_long()))
+            self._unread(offset, number, too_long())
             return None
         said = bare_line(line)
         if not said:
@@ -77,8 +80,13 @@ class Transcript:
         try:
             return _read_line(parsed(said))
         except UNREADABLE as error:
-            self.unreadable.append(UnreadableLine(offset, number, reason_of(error)))
+            self._unread(offset, number, reason_of(error))
             return None
+
+    def _unread(self, offset: int, number: int, reason: str) -> None:
+        self.unreadable_count += 1
+        if len(self.unreadable) < NAMED_AT_MOST:
+            self.unreadable.append(UnreadableLine(offset, number, reason))
 
 
 def _read_line(line: dict[str, Any]) -> Turn | ModelChange | None:
