@@ -34,12 +34,10 @@ def seconds_left(deadline_s: float) -> float | None:
 
 
 @contextmanager
-def reading_until(source: str, timeout_s: float | None, deadline_s: float) -> Generator[None]:
-    """Read the frames of a session that is forked until then. Raises CallTimeout."""
+def no_longer_than(timeout_s: float | None, late: str) -> Generator[None]:
+    """Raises CallTimeout, which says `late`, when what is done in it takes longer [seconds]; None: no limit."""
     try:
-        with anyio.fail_after(seconds_left(deadline_s)):
+        with anyio.fail_after(timeout_s):
             yield
     except TimeoutError:
-        raise CallTimeout(
-            f"session {source!r} was not read within {timeout_s} s: nothing was copied; give it more time"
-        ) from None
+        raise CallTimeout(late) from None

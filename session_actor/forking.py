@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .cell import Birth
-from .deadline import reading_until, seconds_left
+from .deadline import no_longer_than, seconds_left
 from .events import Source
 from .history import created, history_of, history_to, load_live, load_stack
 from .moves import frame_of
@@ -34,7 +34,8 @@ async def birth_from(
     state = await cell.ready(seconds_left(deadline_s))
     tip = None if at is None else frame_of(state, at)
     frame = None if tip is None else tip.id
-    with reading_until(source, timeout_s, deadline_s):
+    late = f"session {source!r} was not read within {timeout_s} s: nothing was copied; give it more time"
+    with no_longer_than(seconds_left(deadline_s), late):
         await (load_live(state) if at is None else load_stack(state, frame))
     first = created(new_id, metadata, Source(source, frame))
     return Birth(lambda: chain([first], history_of(state) if at is None else history_to(state, frame)))

@@ -6,14 +6,13 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
 from session_actor.persistence import RecoveryReport
 from session_actor.supervisors import SupervisorError
 
 from . import telemetry
 from .artifacts import artifacts_in
-from .errors import CallTimeout, InvalidArgument
+from .deadline import no_longer_than
+from .errors import InvalidArgument
 from .losses import unknown
 from .observing import operation
 from .options import check_seconds
@@ -95,13 +94,9 @@ class Reads:
     async def _read(self, timeout_s: float | None, load: Callable[[Any], Awaitable[object]], what: object) -> None:
         """Read cold frames off the loop."""
         check_seconds("timeout_s", timeout_s, optional=True)
-        try:
-            with anyio.fail_after(timeout_s):
-                await load(what)
-        except TimeoutError:
-            raise CallTimeout(
-                f"the store did not give a frame of session {self._cell.id!r} within {timeout_s} s; try again"
-            ) from None
+        late = f"the store did not give a frame of session {self._cell.id!r} within {timeout_s} s; try again"
+        with no_longer_than(timeout_s, late):
+            await load(what)
 
     async def stack(self, *, timeout_s: float | None = 5.0) -> Stack:
         """The stack as a value that never changes: taking it costs O(1), listing it O(n) once. Raises BranchUnknown."""

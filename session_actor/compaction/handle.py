@@ -9,7 +9,8 @@ import anyio
 
 from session_actor import telemetry
 from session_actor.commands import CommitCompaction, Pin, Retract, Uncompact
-from session_actor.errors import CallTimeout, InvalidArgument
+from session_actor.deadline import no_longer_than
+from session_actor.errors import InvalidArgument
 from session_actor.options import check_seconds
 from session_actor.window.handle import Asks
 
@@ -83,13 +84,9 @@ class Compacts(Asks):
         options = self._cell.summaries
         wish = Wish(instructions, model, summarizer_window or options.window, options.rule_words)
         state = await self._head_read(timeout_s)
-        try:
-            with anyio.fail_after(timeout_s):
-                plan = await prepare(state, self._on, wish)
-        except TimeoutError:
-            raise CallTimeout(
-                f"no compaction of session {self._cell.id!r} was planned within {timeout_s} s; give it more time"
-            ) from None
+        late = f"no compaction of session {self._cell.id!r} was planned within {timeout_s} s; give it more time"
+        with no_longer_than(timeout_s, late):
+            plan = await prepare(state, self._on, wish)
         if plan is not None:
             self._tell("start", {"tokens_before": plan.tokens_before}, plan.generation)
         return plan

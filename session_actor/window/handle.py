@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
-
-import anyio
 
 from session_actor.budget.refusals import TooLong, too_long
 from session_actor.commands import BuildRequest, RequestFailed
-from session_actor.deadline import Unsaid, deadline_in, seconds_left
-from session_actor.errors import CallTimeout, InvalidArgument
+from session_actor.deadline import Unsaid, deadline_in, no_longer_than, seconds_left
+from session_actor.errors import InvalidArgument
 from session_actor.ingest import Ingests
 from session_actor.options import check_seconds
 from session_actor.reads import Reads
@@ -193,15 +192,9 @@ class Asks(Ingests, Reads):
         from .warming import load_shown
 
         state = await self._state(timeout_s)
-        try:
-            with anyio.fail_after(timeout_s):
-                await load_shown(state, command)
-        except TimeoutError:
-            raise CallTimeout(
-                f"the store did not give the frames of session {self._cell.id!r} within {timeout_s} s; try again"
-            ) from None
-        except InvalidArgument:
-            return
+        late = f"the store did not give the frames of session {self._cell.id!r} within {timeout_s} s; try again"
+        with no_longer_than(timeout_s, late), suppress(InvalidArgument):
+            await load_shown(state, command)
 
 
 def _seq_of(request: object) -> int:
