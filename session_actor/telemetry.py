@@ -7,15 +7,15 @@ An event has a name, which is a tuple of words from the general to the particula
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from itertools import count
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 if TYPE_CHECKING:
+    from contextvars import Context
     from types import TracebackType
     from typing import Self
 
@@ -34,6 +34,7 @@ class Attachment(NamedTuple):
     prefix: Name
     handler: Handler
     content: bool
+    but: frozenset[Name] = frozenset()
 
 
 attached: tuple[Attachment, ...] = ()
@@ -47,9 +48,16 @@ heard = False
 _readers = 0
 _changing = threading.Lock()
 _numbers: Final = count(1)
+_hearers: dict[Name, tuple[Attachment, ...]] = {}
+"""Who hears of an event, by its name, of names that came before. A new one with every change of `attached`."""
+_MOST_NAMES: Final = 1_000
+_inside: Final = ContextVar("session_actor.telemetry.span", default=0)
+"""The number of the span that this code is in; 0: none."""
 
 
-def attach(prefix: Iterable[str], handler: Handler, *, content: bool = False) -> Callable[[], None]:
+def attach(
+    prefix: Iterable[str], handler: Handler, *, content: bool = False, but: Iterable[Iterable[str]] = ()
+) -> Callable[[], None]:
     """Have every event told whose name begins with `prefix`; returns a function that detaches again.
 
     `handler(name, measurements, metadata)` is called where the event happens, mostly on the event loop, so it must be
@@ -59,12 +67,13 @@ def attach(prefix: Iterable[str], handler: Handler, *, content: bool = False) ->
     `content`: what was said is told, too, as `metadata["content"]` of operations that add or show something: the frame,
     the list of frames, or the request. Only for handlers that keep it as safe as the conversations themselves are kept.
 
+    `but`: whole names of events that it is not told of. One that nobody hears of costs nearly nothing.
+
     Raises InvalidArgument when `prefix` is no sequence of words or the handler cannot be called.
     """
-    attachment = _checked(prefix, handler, content)
+    attachment = _checked(prefix, handler, content, but)
     with _changing:
-        globals()["attached"] = (*attached, attachment)
-        globals()["heard"] = True
+        _attach((*attached, attachment))
 
     def detach() -> None:
         _detach(attachment)
@@ -72,31 +81,44 @@ def attach(prefix: Iterable[str], handler: Handler, *, content: bool = False) ->
     return detach
 
 
-def _checked(prefix: Iterable[object], handler: Handler, content: object) -> Attachment:
+def _attach(attachments: tuple[Attachment, ...]) -> None:
+    globals()["attached"] = attachments
+    globals()["heard"] = bool(attachments) or _readers > 0
+    globals()["_hearers"] = {}  # last: whoever sees it sees who is attached
+
+
+def _checked(prefix: object, handler: Handler, content: object, but: object) -> Attachment:
     from inspect import iscoroutinefunction
 
     from .errors import InvalidArgument
 
-    is_iterable = isinstance(prefix, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
-    given: tuple[object, ...] = tuple(prefix) if is_iterable else (None,)
-    words = tuple(word for word in given if isinstance(word, str))
-    if isinstance(prefix, str) or len(words) != len(given):
-        raise InvalidArgument("prefix", 'must be a tuple of words such as ("session_actor", "store")')
+    words = _words(prefix, "prefix")
+    is_several = isinstance(but, Iterable) and not isinstance(but, str)
+    names = cast("Iterable[object]", but) if is_several else (None,)
     if not callable(handler):
         raise InvalidArgument("handler", "must be a function of name, measurements and metadata")
     if iscoroutinefunction(handler) or iscoroutinefunction(type(handler).__call__):
         raise InvalidArgument("handler", "must be a plain function: it is called, and nobody awaits it")
     if type(content) is not bool:
         raise InvalidArgument("content", "must be True or False")
-    return Attachment(words, handler, content)
+    return Attachment(words, handler, content, frozenset(_words(name, "but") for name in names))
+
+
+def _words(name: object, what: str) -> Name:
+    from .errors import InvalidArgument
+
+    given = tuple(cast("Iterable[object]", name)) if isinstance(name, Iterable) else (None,)
+    words = tuple(word for word in given if isinstance(word, str))
+    if isinstance(name, str) or len(words) != len(given):
+        raise InvalidArgument(what, 'must be a tuple of words such as ("session_actor", "store")')
+    return words
 
 
 def _detach(attachment: Attachment) -> bool:
     with _changing:
         kept = tuple(other for other in attached if other is not attachment)
         changed = len(kept) != len(attached)
-        globals()["attached"] = kept
-        globals()["heard"] = bool(kept) or _readers > 0
+        _attach(kept)
     return changed
 
 
@@ -107,18 +129,33 @@ def reading(more: int) -> None:
         globals()["heard"] = bool(attached) or _readers > 0
 
 
-def emit(name: Name, measurements: Mapping[str, float], metadata: Mapping[str, object], content: object = None) -> None:
+def hearers(name: Name) -> tuple[Attachment, ...]:
+    """Who is told of events of this name."""
+    known = _hearers
+    found = known.get(name)
+    if found is None:
+        found = tuple(each for each in attached if name[: len(each.prefix)] == each.prefix and name not in each.but)
+        if len(known) < _MOST_NAMES:
+            known[name] = found
+    return found
+
+
+def emit(
+    name: Name,
+    measurements: Mapping[str, float],
+    metadata: Mapping[str, object],
+    content: object = None,
+    context: Context | None = None,
+) -> None:
     """Tell an event to everybody who is attached to a prefix of its name, in the order of attaching.
 
-    `content`: for those who asked for it; None: there is none.
+    `content`: for those who asked for it; None: there is none. `context`: what handlers see; None: the current one.
     """
-    for attachment in attached:
-        prefix, handler, wants_content = attachment
-        if name[: len(prefix)] != prefix:
-            continue
-        told = {**metadata, "content": content} if wants_content and content is not None else metadata
+    for attachment in hearers(name):
+        told = {**metadata, "content": content} if attachment.content and content is not None else metadata
+        seen = copy_context() if context is None else context.copy()
         try:
-            copy_context().run(handler, name, measurements, told)  # whose session it is must not see what it sets
+            seen.run(attachment.handler, name, measurements, told)  # whose session it is must not see what it sets
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001 - the watcher's fault, also a CancelledError, must not become ours
@@ -128,11 +165,10 @@ def emit(name: Name, measurements: Mapping[str, float], metadata: Mapping[str, o
 def _report(attachment: Attachment, error: BaseException) -> None:
     if not _detach(attachment):
         return
-    import structlog
+    from .log import LOGGER
 
     metadata = {"prefix": attachment.prefix, "handler": _called(attachment.handler), "error": type(error).__name__}
-    with contextlib.suppress(Exception):  # nor must that of a log that cannot be written
-        structlog.get_logger("session_actor").warning("telemetry_handler_detached", **metadata)
+    LOGGER.warning("telemetry_handler_detached", **metadata)
     emit(DETACHED, {}, metadata)
 
 
@@ -143,10 +179,10 @@ def _called(handler: Handler) -> str:
 class Span:
     """Something that takes time, told when it starts, and when it stops or raises. See `span`.
 
-    What is put into `measured` and `metadata` meanwhile is told at the end.
+    What is put into `measured` and `metadata` meanwhile is told at the end. Handlers see the context of its start.
     """
 
-    __slots__ = ("_begun_ns", "_open", "measured", "metadata", "name")
+    __slots__ = ("_begun_ns", "_context", "_open", "_outer", "measured", "metadata", "name")
 
     def __init__(self, name: Name, metadata: dict[str, object]) -> None:
         """`name`: what the names of its events begin with. `metadata`: the span's own from here on."""
@@ -155,40 +191,53 @@ class Span:
         self.measured: dict[str, float] = {}
         self._begun_ns = 0
         self._open = False
+        self._outer = 0
+        self._context: Context | None = None
 
     def start(self) -> Self:
         """It starts; when nobody is attached, nothing is told of it, now and later."""
         self._begun_ns = perf_counter_ns()
         if attached:
             self._open = True
+            self._context = copy_context()
             self.metadata["span"] = next(_numbers)
-            emit((*self.name, "start"), {"monotonic_ns": self._begun_ns}, dict(self.metadata))
+            outer = self._outer = _inside.get()
+            if outer:
+                self.metadata["parent"] = outer
+            name = (*self.name, "start")
+            if hearers(name):
+                emit(name, {"monotonic_ns": self._begun_ns}, dict(self.metadata))
         return self
 
     def stop(self, content: object = None) -> None:
         """It is through; `content`: see `attach`."""
         if self._open:
             self._open = False
-            emit((*self.name, "stop"), self._took(), self.metadata, content)
+            emit((*self.name, "stop"), self._took(), self.metadata, content, self._context)
 
     def fail(self, error: BaseException) -> None:
         """It raised: the type of the error is told, and no more of it."""
         if self._open:
             self._open = False
             self.metadata["error"] = type(error).__name__
-            emit((*self.name, "exception"), self._took(), self.metadata)
+            emit((*self.name, "exception"), self._took(), self.metadata, None, self._context)
 
     def _took(self) -> dict[str, float]:
         return {"duration_ns": perf_counter_ns() - self._begun_ns, **self.measured}
 
     def __enter__(self) -> Self:
-        """Start."""
-        return self.start()
+        """Start; what starts before the end is inside of it."""
+        self.start()
+        if self._open:
+            _inside.set(cast("int", self.metadata["span"]))
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Stop, or fail."""
+        if self._open:
+            _inside.set(self._outer)  # not by a token: an async generator may be closed in another context
         if error is None:
             self.stop()
         else:
@@ -203,7 +252,8 @@ def span(name: Iterable[str], metadata: Mapping[str, object] | None = None) -> S
 
     `(*name, "start")` is told with `monotonic_ns`, the moment on the clock of `time.perf_counter_ns`; then
     `(*name, "stop")` with `duration_ns`, or `(*name, "exception")` with `duration_ns` and the type of the `error`.
-    All three have the same number `span` in their metadata, which no other span of this process has.
+    All three have the same number `span` in their metadata, which no other span of this process has; one that begins
+    inside of another has that one's number as `parent`.
     """
     return Span(tuple(name), dict(metadata or {}))
 

@@ -17,7 +17,6 @@ from .messages import of_request, of_turns
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opentelemetry.context import Context
     from opentelemetry.metrics import Meter
     from opentelemetry.trace import Span, Tracer
 
@@ -51,22 +50,20 @@ class Chats:
             explicit_bucket_boundaries_advisory=names.DURATION_BOUNDS,
         )
 
-    def operated(
-        self, measurements: Mapping[str, float], metadata: Mapping[str, object], caller: Context | None
-    ) -> None:
-        """An operation is through: it may have given out a request, or brought a reply. `caller`: what it ran in."""
+    def operated(self, measurements: Mapping[str, float], metadata: Mapping[str, object]) -> None:
+        """An operation is through: it may have given out a request, or brought a reply."""
         kind = metadata.get("kind")
         if kind == "requested":
-            self._asked(measurements, metadata, caller)
+            self._asked(measurements, metadata)
         elif kind == "request_failed":
             self._over(metadata, {}, "refused")
         elif kind == "pushed" and ("output_tokens" in measurements or metadata.get("request") is not None):
             self._answered(measurements, metadata)
 
-    def _asked(self, measurements: Mapping[str, float], metadata: Mapping[str, object], caller: Context | None) -> None:
+    def _asked(self, measurements: Mapping[str, float], metadata: Mapping[str, object]) -> None:
         labels = _labels(metadata)
         name = f"{names.CHAT} {metadata.get('model')}"
-        span = self._tracer.start_span(name, caller, SpanKind.CLIENT, attributes=labels)
+        span = self._tracer.start_span(name, kind=SpanKind.CLIENT, attributes=labels)
         span.set_attribute(names.CONVERSATION_ID, str(metadata["session"]))
         span.set_attribute(names.REQUEST_MAX_TOKENS, int(measurements["max_output_tokens"]))
         self.say(span, metadata.get("content"))

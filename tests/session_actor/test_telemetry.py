@@ -114,3 +114,58 @@ def test_what_a_handler_sets_in_its_context_is_not_seen_where_the_event_happened
     telemetry.emit(NAME, {}, {})
     detach()
     assert who.get() == "nobody"
+
+
+def test_an_event_that_a_handler_does_not_want_is_told_to_the_others_alone(told):
+    few = []
+    detach = telemetry.attach(NAME[:2], lambda name, *_: few.append(name), but=[NAME])
+    for name in (NAME, NAME[:2], (*NAME, "again")):
+        telemetry.emit(name, {}, {})
+    detach()
+    assert few == [NAME[:2], (*NAME, "again")]
+    assert [name for name, *_ in told] == [NAME, NAME[:2], (*NAME, "again")]
+
+
+@pytest.mark.parametrize("but", ["store", ["store"], [("store", 1)], [None], 5])
+def test_names_that_are_no_names_are_refused(but):
+    with pytest.raises(InvalidArgument):
+        telemetry.attach(NAME, print, but=but)
+
+
+def test_names_without_end_are_not_remembered_without_end(told):
+    for number in range(3_000):
+        telemetry.emit((*NAME, str(number)), {}, {})
+    assert len(told) == 3_000
+    assert len(telemetry._hearers) <= 1_000
+
+
+def test_a_span_inside_of_another_has_its_number_as_parent(told):
+    with telemetry.span(("outer",)):
+        with telemetry.span(("inner",)), telemetry.span(("innermost",)):
+            pass
+        with pytest.raises(KeyError), telemetry.span(("failing",)):
+            raise KeyError
+    with telemetry.span(("after",)):
+        pass
+    numbers = {name[0]: metadata["span"] for name, _, metadata in told}
+    parents = {name[0]: metadata.get("parent") for name, _, metadata in told if name[-1] == "start"}
+    assert parents == {
+        "outer": None,
+        "inner": numbers["outer"],
+        "innermost": numbers["inner"],
+        "failing": numbers["outer"],
+        "after": None,
+    }
+
+
+async def test_handlers_see_the_context_of_the_start_also_at_an_end_elsewhere():
+    seen, whose = [], ContextVar("whose")
+    detach = telemetry.attach(("here",), lambda *_: (seen.append(whose.get(None)), whose.set("handler")))
+    whose.set("caller")
+    span = telemetry.span(("here",)).start()
+    await asyncio.create_task(asyncio.to_thread(lambda: None))
+    whose.set("another")
+    span.stop()
+    detach()
+    assert seen == ["caller", "caller"]
+    assert whose.get() == "another"

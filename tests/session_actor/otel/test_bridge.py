@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import TracerProvider, sampling
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
@@ -146,6 +147,43 @@ async def test_the_trace_goes_on_in_an_operation_that_brings_the_session_back(wa
     (span,) = watched.spans("session_actor.add_user")
     assert span.context.trace_id == trace_id
     assert trace_id in {each.context.trace_id for each in watched.spans("session_actor.session.activation")}
+
+
+async def test_the_span_of_a_recovery_is_a_child_of_that_of_its_activation(watched, tmp_path):
+    for _ in range(2):
+        async with SessionService.open(tmp_path / "store") as service:
+            with watched.tracer.start_as_current_span("handle request") as caller:
+                session = await service.session("user-42", create=True)
+                await session.add_user("hello")
+    (recovery,) = watched.spans("session_actor.session.recovery")[-1:]
+    (activation,) = watched.spans("session_actor.session.activation")[-1:]
+    assert recovery.parent.span_id == activation.context.span_id
+    assert activation.parent.span_id == caller.get_span_context().span_id
+    assert activation.start_time <= recovery.start_time <= recovery.end_time <= activation.end_time
+
+
+async def test_an_operation_has_the_times_at_which_it_began_and_was_through(watched, session):
+    before = time.time_ns()
+    await session.add_user("hello")
+    (span,) = watched.spans("session_actor.add_user")
+    (point,) = watched.points("session_actor.operation.duration")
+    assert before - 1_000_000 <= span.start_time < span.end_time <= time.time_ns()
+    assert (span.end_time - span.start_time) / 1e9 == pytest.approx(point.sum)
+
+
+async def test_of_what_is_not_sampled_there_is_no_span_and_all_is_counted(session):
+    unsampled = TracerProvider(sampler=sampling.ALWAYS_OFF)
+    exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
+    unsampled.add_span_processor(SimpleSpanProcessor(exporter))
+    meters = MeterProvider(metric_readers=[reader])
+    detach = instrument(unsampled, meters, content=True)
+    await session.add_user("hello")
+    with pytest.raises(HeadMoved):
+        await session.add_user("hello", expect_head=7)
+    detach()
+    assert exporter.get_finished_spans() == ()
+    assert "session_actor.operation.duration" in reader.get_metrics_data().to_json()
+    meters.shutdown()
 
 
 async def test_an_operation_at_a_level_takes_until_its_reply_leaves(watched, tmp_path):
