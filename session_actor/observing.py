@@ -122,7 +122,8 @@ class Watch:
             finally:
                 self.show()
         name = called(type(command))
-        span = operation(self._cell.id, name, branch=command.on, durability=self._level).start()
+        what: dict[str, object] = {"session": self._cell.id, "operation": name}
+        span = telemetry.Span(OPERATION, {**what, "branch": command.on, "durability": self._level}).start()
         try:
             reply = change()
         except BaseException as error:
