@@ -100,6 +100,7 @@ MEASURED = {
 """What this library's own lines must be, in the small size: (op, variant, depth)."""
 
 FLOORS = {
+    "telemetry": {("push", "OpenTelemetry by hand", 1)},
     "operations": {("push", "push", 10), ("get", "await", 10), ("stack", "await", 10), ("stack_new", "await", 10)},
     "overhead": {*product(("push", "pop1", "get", "stack"), ("no persistence",), (100,))},
     "recovery": {
