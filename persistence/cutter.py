@@ -21,7 +21,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from .cut_commit import CutCommit
+from .cut_commit import Commits, CutCommit
 from .cut_journals import CutJournals, by_session, note_dead
 from .errors import LogCorrupt, PersistenceError, StoreClosed
 from .reserve import is_full
@@ -84,8 +84,8 @@ class Cutter:
         self._thread = thread
         self._trouble = trouble
         self._on_cut = on_cut
-        self._unsure: tuple[CutCommit, Callable[[], None]] | None = None
-        """A commit that failed, which may have happened all the same, and what is to be done if it has."""
+        self.commits = Commits(catalog, thread, trouble)
+        """Those of cuts and salvages; `lock` must be held."""
         self._sealed = asyncio.Event()
         self._tried: set[SessionLog] = set()
         """Whose records were refused once more since it was begun to try that again."""
@@ -164,7 +164,7 @@ class Cutter:
         await self.lock.acquire()
         committing = False
         try:
-            await self.settle()
+            await self.commits.settle()
             segments = [] if self._trouble.lost is not None else self._ready() or self._left()
             if not segments:
                 return 0, None
@@ -275,34 +275,10 @@ class Cutter:
         gone = self._gone_after(segments, moved)
         void = list(islice(self._log.sealed, gone))
         first_live, log_end = self._first_live_after(gone), self._log.durable_end()
-
-        commit = CutCommit(grown, births, first_live, log_end)
-
-        def made() -> None:
-            self._committed(segments, void, grown, dead)
-
-        def then(error: BaseException | None) -> None:
-            try:
-                self._unsure = commit, made  # until all of it is done, whatever is raised meanwhile
-                if error is None:
-                    made()
-                    self._unsure = None
-            finally:
-                self.lock.release()
-
-        await self._thread.run(partial(commit.make, self._catalog), then)
-
-    async def settle(self) -> None:
-        """After a commit that failed: find out whether it happened. To be called with `lock` held, before any change.
-
-        Raises OSError, `CatalogCorrupt`: it is still not known.
-        """
-        if self._unsure is not None and self._trouble.lost is None:
-            commit, made = self._unsure
-            is_made = await self._thread.run(partial(commit.is_made, self._catalog))
-            self._unsure = None
-            if is_made:
-                made()
+        rows = [one.row for one in grown]
+        sealed = [row for one in grown for row in one.sealed]
+        commit = CutCommit(rows, sealed, births, first_live, log_end)
+        await self.commits.make(commit, lambda: self._committed(segments, void, grown, dead), self.lock.release)
 
     def _gone_after(self, segments: list[Segment], moved: set[SessionLog]) -> int:
         """How many of the oldest segments have nothing left when these were cut, and these sessions moved."""
@@ -363,7 +339,7 @@ class Cutter:
     async def give_up_lost(self) -> None:
         """What is lost of the log was salvaged: it is not missed any more. Raises OSError, `CatalogCorrupt`."""
         async with self.lock:
-            await self.settle()
+            await self.commits.settle()
             self._log.damaged = None
             first_live = self._first_live_after(0)
             await self._thread.run(lambda: self._catalog.commit_cut([], [], first_live))
@@ -375,7 +351,7 @@ class Cutter:
         """
         self.unforgotten.add((log.session, log.birth))
         async with self.lock:
-            await self.settle()
+            await self.commits.settle()
             await self._remove(log)
             first_live = self._first_live_after(0)
             await self._thread.run(lambda: self._catalog.commit_cut([], [(log.session, log.birth)], first_live))

@@ -239,7 +239,7 @@ class Engine:
     async def alone(self) -> AsyncGenerator[None]:
         """Meanwhile nobody else changes journals, snapshots or the catalog."""
         async with self.cutter.lock, self._snapshot_lock:
-            await self.cutter.settle()
+            await self.cutter.commits.settle()
             yield
 
     async def run_cut(self, job: Callable[[], Result]) -> Result:
