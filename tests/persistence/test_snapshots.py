@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from session_actor.persistence import (
     FileStore,
+    Lease,
     LineDamaged,
     NotDurable,
     StoreCorrupt,
@@ -23,7 +24,7 @@ from session_actor.persistence.header import RecordRef
 from session_actor.persistence.record import close_line
 from session_actor.persistence.snapshot import decode_snapshot, encode_snapshot
 
-from .conformance_snapshots import ids, save, seqs
+from .conformance_snapshots import save, seqs
 from .conformance_tools import opened, push
 from .disks import TroubledDisk
 from .test_journal_files import cut_all, files, small
@@ -210,16 +211,22 @@ async def test_loading_is_right_wherever_the_records_behind_a_snapshot_lie(root)
 # --- when -------------------------------------------------------------------------------------------------------------
 
 
+async def saved_while_a_sync_is_held(store: FileStore, disk: TroubledDisk) -> tuple[Lease, threading.Event]:
+    """A session with a queued snapshot of record 4, whose sync goes on when the event is set."""
+    lease = await store.acquire("user-42", create=True)
+    push(store, lease, 1)
+    await store.flush("synced")
+    gate = disk.hold("sync")
+    push(store, lease, 3)
+    store.save(lease, 4, b"7")
+    await until(disk.entered["sync"].is_set)
+    return lease, gate
+
+
 async def test_a_snapshot_is_written_after_its_records_are_synced(root):
     disk = TroubledDisk()
     async with opened(FileStore(root, disk=disk, sync_interval_s=0.01)) as store:
-        lease = await store.acquire("user-42", create=True)
-        push(store, lease, 1)
-        await store.flush("synced")
-        gate = disk.hold("sync")
-        push(store, lease, 3)
-        store.save(lease, 4, b"7")
-        await until(disk.entered["sync"].is_set)
+        lease, gate = await saved_while_a_sync_is_held(store, disk)
         assert slots(root) == {}
         del disk.gates["sync"]
         gate.set()
@@ -232,13 +239,7 @@ async def test_a_snapshot_is_written_after_its_records_are_synced(root):
 async def test_a_session_that_is_changed_faster_than_the_log_is_synced_has_a_snapshot_all_the_same(root):
     disk = TroubledDisk()
     async with opened(FileStore(root, disk=disk, sync_interval_s=0.01)) as store:
-        lease = await store.acquire("user-42", create=True)
-        push(store, lease, 1)
-        await store.flush("synced")
-        gate = disk.hold("sync")
-        push(store, lease, 3)
-        store.save(lease, 4, b"7")
-        await until(disk.entered["sync"].is_set)
+        lease, gate = await saved_while_a_sync_is_held(store, disk)
         for newest in (6, 8, 10):
             push(store, lease, 2)
             store.save(lease, newest, b"8")
@@ -342,66 +343,3 @@ async def test_a_snapshot_of_a_record_that_could_not_be_stored_is_not_written(ro
         with pytest.raises(NotDurable):
             await store.saved(lease, 4)
         assert (await store.load(lease)).snapshot is None
-
-
-# --- prune ------------------------------------------------------------------------------------------------------------
-
-
-async def test_pruning_removes_whole_files_and_leaves_two_snapshots(root):
-    async with opened(small(root), working=False) as store:
-        lease = await store.acquire("user-42", create=True)
-        push(store, lease, 300)
-        await cut_all(store)
-        await save(store, lease)
-        before = files(root)
-        pruned = await store.prune(lease, [(1, 150)])
-        left = files(root)
-        assert 0 < pruned.files == len(before) - len(left) < len(before)
-        assert pruned.size_bytes > 1000
-        found = [decode_snapshot(path.read_bytes(), "")[1].seq for path in slots(root).values()]
-        assert found == [300, 300]
-        assert (await store.prune(lease, [(1, 150)])).files == 0
-        kept = ids(store.archive(lease).read(range(1, 301)))
-        assert kept[-150:] == list(range(151, 301))
-        rotten = slots(root)["a"]
-        rot(rotten)
-        assert (await store.load(lease)).report.rejected == (str(rotten),)
-        rot(slots(root)["b"])
-        with pytest.raises(StoreCorrupt, match="pruned"):
-            await store.load(lease)
-        assert (await store.prune(lease, [(1, 300)])).files == 0
-
-
-async def test_a_spoilt_older_snapshot_is_replaced_before_anything_is_pruned(root):
-    async with opened(small(root), working=False) as store:
-        lease = await two_snapshots(store, first=100, second=100)
-        await cut_all(store)
-        older = min(slots(root).values(), key=lambda path: decode_snapshot(path.read_bytes(), "")[1].seq)
-        other_sum(older)
-        assert (await store.prune(lease, [(1, 180)])).files > 0
-        found = [decode_snapshot(path.read_bytes(), "")[1].seq for path in slots(root).values()]
-        assert found == [200, 200]
-
-
-async def test_files_that_could_not_be_removed_go_with_the_next_pruning(root):
-    disk = TroubledDisk()
-    async with opened(small(root, disk=disk), working=False) as store:
-        lease = await store.acquire("user-42", create=True)
-        push(store, lease, 300)
-        await cut_all(store)
-        await save(store, lease)
-        before = files(root)
-        disk.errors["unlink"] = errno.EIO
-        assert (await store.prune(lease, [(1, 150)])).files > 0
-        assert files(root) == before
-        assert store.health().last_error is not None
-        disk.errors.clear()
-        copy = root.with_name("copy")
-        shutil.copytree(root, copy)
-        await store.prune(lease, [(1, 150)])
-        assert len(files(root)) < len(before)
-    async with opened(small(copy), working=False) as store:
-        lease = await store.acquire("user-42", create=False)
-        await store.load(lease)
-        await store.delete(lease)
-    assert files(copy) == []

@@ -15,6 +15,7 @@ from session_actor.supervisors import (
     Intensity,
     ManualClock,
     ServerCrashed,
+    ServerRef,
     ServerStopped,
     Supervisor,
     SupervisorError,
@@ -196,20 +197,31 @@ async def test_a_stop_passes_an_init_that_hangs_at_the_first_start(clock: Manual
     assert not left()
 
 
-@pytest.mark.parametrize("strategy", ["one_for_all", "rest_for_one"])
-async def test_a_stop_passes_an_init_that_hangs_in_a_group_restart(strategy: Any, clock: ManualClock) -> None:
-    log: list[str] = []
-    specs = [child("a", log), child("b", log, hanging_at(2), shutdown_s=1.0), child("c", log)]
-    root = Supervisor(specs, strategy=strategy, clock=clock, backoff=AT_ONCE)
-    await root.start()
-    with pytest.raises(ServerCrashed):
-        await root.child("a").call(Crash())
+async def stopped_in_a_restart(
+    root: Supervisor,
+    crashing: ServerRef,
+    log: list[str],
+    clock: ManualClock,
+    error: type[SupervisorError] = ServerCrashed,
+) -> None:
+    """Crash a child, whose restart comes to an `init` that hangs, and stop the tree then."""
+    with pytest.raises(error):
+        await crashing.call(Crash())
     await until(lambda: log.count("a up") == 2)
     await turns(20)
     stopping = asyncio.ensure_future(root.stop())
     await turns(20)
     clock.advance(1.0)
     await stopping
+
+
+@pytest.mark.parametrize("strategy", ["one_for_all", "rest_for_one"])
+async def test_a_stop_passes_an_init_that_hangs_in_a_group_restart(strategy: Any, clock: ManualClock) -> None:
+    log: list[str] = []
+    specs = [child("a", log), child("b", log, hanging_at(2), shutdown_s=1.0), child("c", log)]
+    root = Supervisor(specs, strategy=strategy, clock=clock, backoff=AT_ONCE)
+    await root.start()
+    await stopped_in_a_restart(root, root.child("a"), log, clock)
     assert log.count("a down") == 2
     assert log.count("c up") == 1
     assert root.reason is not None
@@ -223,14 +235,7 @@ async def test_a_stop_passes_an_init_that_hangs_in_the_restart_of_a_nested_super
     inner = Supervisor(specs, name="inner", intensity=Intensity(0, 1.0))
     root = Supervisor([ChildSpec("inner", start=lambda: inner, shutdown_s=None)], clock=clock, backoff=AT_ONCE)
     await root.start()
-    with pytest.raises(SupervisorError):
-        await inner.child("a").call(Crash())
-    await until(lambda: log.count("a up") == 2)
-    await turns(20)
-    stopping = asyncio.ensure_future(root.stop())
-    await turns(20)
-    clock.advance(1.0)
-    await stopping
+    await stopped_in_a_restart(root, inner.child("a"), log, clock, SupervisorError)
     assert not left()
 
 
