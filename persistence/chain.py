@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .header import SegmentRef
-from .log import SEGMENT_NAME
+from .log import number_of
 from .scan import Damage
 
 if TYPE_CHECKING:
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 
 Found = list[tuple[int, Damage]]
 """Damage, each with the number of its segment."""
-
-
-def number_of(path: str) -> int:
-    """Number of the segment at `path`; 0 for what is none."""
-    match = SEGMENT_NAME.fullmatch(path.rpartition("/")[2])
-    return int(match[1]) if match else 0
 
 
 def beheaded(headers: Mapping[int, SegmentHeader | None], synced_of: Callable[[int], int]) -> frozenset[int]:

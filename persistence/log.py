@@ -21,12 +21,24 @@ from .segment import Segment
 if TYPE_CHECKING:
     from .storage import Disk, DiskFile
 
-SEGMENT_NAME: Final = re.compile(r"([0-9]{1,11})\.ndjson")
+_SEGMENT_NAME: Final = re.compile(r"[0-9]{8,11}\.ndjson")
 SPARE_NAME: Final = "spare"
 RESERVE_NAME: Final = "reserve"
 TAKEOVER_NAME: Final = "takeover"
 SCRATCH_NAMES: Final = frozenset({SPARE_NAME, RESERVE_NAME, TAKEOVER_NAME})
 """Of files that hold nothing: the next to open the store removes them."""
+
+
+def segment_name(number: int) -> str:
+    """Name of a segment's file."""
+    return f"{number:08d}.ndjson"
+
+
+def number_of(path: str) -> int:
+    """Number of the segment at `path`; 0 for what is none: only the name that this library gives it is a segment's."""
+    name = path.rpartition("/")[2]
+    number = int(name.partition(".")[0]) if _SEGMENT_NAME.fullmatch(name) else 0
+    return number if name == segment_name(number) else 0
 
 
 def _is_removed(segment: Segment) -> bool:
@@ -39,6 +51,7 @@ class Log:
 
     __slots__ = (
         "_disk",
+        "_in_doubt",
         "_spare",
         "_successor",
         "current",
@@ -69,18 +82,26 @@ class Log:
         self.reserve = Reserve(disk, self.path(RESERVE_NAME), segment_bytes)
         """Room for a cut on a full disk; it is held before there is anything to cut."""
         self._disk = disk
+        self._in_doubt = False
+        """A segment may be begun without being the current one: lines behind its beginning would not be found."""
         self._spare: DiskFile | None = None
         self._successor: DiskFile | None = None
         """The file of a segment that took over and is not adopted yet."""
 
     def path(self, name: int | str) -> str:
         """Where a segment, or another file of the log, lies."""
-        return f"{self.folder}/{name:08d}.ndjson" if isinstance(name, int) else f"{self.folder}/{name}"
+        return f"{self.folder}/{segment_name(name) if isinstance(name, int) else name}"
 
     @property
     def has_spare(self) -> bool:
         """Whether `begin` may be called."""
         return self._spare is not None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the current segment may take more lines."""
+        current = self.current
+        return current is not None and current.end < self.segment_bytes and not self._in_doubt
 
     def prepare_spare(self) -> None:
         """Make the preallocated file that `begin` needs, and hold the reserve before there is more to cut. Blocks.
@@ -107,7 +128,8 @@ class Log:
     def begin(self) -> Segment:
         """Make the spare the current segment, which continues the one before; that one is sealed.
 
-        When it raises OSError, the spare is gone and another must be prepared.
+        When it raises, the spare is gone and another must be prepared. A rename may have happened and failed: then the
+        current segment has no room any more, and what is begun next takes the place of what may be there.
         """
         if self._spare is None:
             raise RuntimeError("no spare segment")
@@ -118,6 +140,7 @@ class Log:
         file, self._spare = self._spare, None
         try:
             file.write(header[0], 0)
+            self._in_doubt = True
             self._disk.rename(self.path(SPARE_NAME), self.path(number))
         except BaseException:
             file.close()  # it may have been removed: another is made
@@ -127,17 +150,20 @@ class Log:
         return segment
 
     def seal(self) -> None:
-        """Append nothing to the current segment any more, all records of which are synced."""
-        current, self.current = self.current, None
-        if current is not None:
-            current.cut_to_synced()
-            self.tail = SegmentRef(current.number, current.end)
-            self.sealed.append(current)
+        """Append nothing to the current segment any more, all records of which are synced; an empty one stays."""
+        current = self.current
+        if current is None or current.is_empty:
+            return
+        self.current = None
+        current.cut_to_synced()
+        self.tail = SegmentRef(current.number, current.end)
+        self.sealed.append(current)
 
     def _become_current(self, segment: Segment) -> None:
         sealed = self.sealed if self.current is None else deque([*self.sealed, self.current])
         # In one go: whatever is raised, it is the current one or it is not.
         self.sealed, self.current, self.next_number, self.names_to_sync = sealed, segment, segment.number + 1, True
+        self._in_doubt = False
 
     def take_over(self, oldest: Segment, batches: list[Batch]) -> tuple[Segment, list[Batch]]:
         """Write `batches` into a new segment, which continues at the last synced byte of `oldest`. Blocks.
@@ -204,9 +230,8 @@ class Log:
 
     def is_whole(self) -> bool:
         """Whether the folder holds the segments of this process and no later ones. Blocks."""
-        names = self._disk.list(self.folder)
-        numbers = [int(match[1]) for match in map(SEGMENT_NAME.fullmatch, names) if match]
-        return max(numbers, default=0) < self.next_number and not self._removed()
+        newest = max(map(number_of, self._disk.list(self.folder)), default=0)
+        return newest < self.next_number and not self._removed()
 
     def check_names(self) -> None:
         """Raises OSError when a segment that is open was removed underneath: its records would go with this process."""

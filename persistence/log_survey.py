@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .chain import beheaded, chain_of, judge, limits_of, number_of
+from .chain import beheaded, chain_of, judge, limits_of
 from .errors import LineDamaged
-from .log import SCRATCH_NAMES, SEGMENT_NAME
+from .log import SCRATCH_NAMES, number_of, segment_name
 from .record import decode_record
 from .scan import CHUNK_BYTES, Damage, SegmentScan, is_tombstone, read_owner
 from .segment_file import MAX_SEGMENT_BYTES, read_segment
@@ -70,7 +70,7 @@ class LogSurvey:
 
     def path(self, number: int) -> str:
         """Where a segment lies."""
-        return f"{self.folder}/{number:08d}.ndjson"
+        return f"{self.folder}/{segment_name(number)}"
 
     # --- which bytes count --------------------------------------------------------------------------------------------
 
@@ -108,11 +108,10 @@ class LogSurvey:
 
     def _list(self, first_live: int) -> None:
         for name in self._disk.list(self.folder):
-            match = SEGMENT_NAME.fullmatch(name)
-            number = int(match[1]) if match else 0
+            number = number_of(name)
             if name in SCRATCH_NAMES or 0 < number < first_live:
                 self.leftovers.append(name)
-            elif number and name == f"{number:08d}.ndjson":
+            elif number:
                 self.numbers.append(number)
             else:
                 self.strange.append(name)

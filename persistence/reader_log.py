@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .chain import number_of
 from .errors import LineDamaged
+from .log import number_of
 from .plain_file import NotPlain, open_plain
 from .record import decode_record
 from .scan import read_owner

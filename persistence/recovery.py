@@ -12,11 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from .chain import Found, beheaded, chain_of, judge, limits_of, number_of, proven
+from .chain import Found, beheaded, chain_of, judge, limits_of, proven
 from .errors import LineDamaged, LogCorrupt
 from .header import SegmentRef
 from .keeping import Aside
-from .log import SCRATCH_NAMES, SEGMENT_NAME
+from .log import SCRATCH_NAMES, number_of
 from .record import decode_record
 from .reserve import is_full
 from .scan import Damage, SegmentScan, is_tombstone, read_owner
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _TURN_SESSIONS: Final = 250
 _ALL: Final = 1 << 62
+_NOWHERE: Final = 0, 0
 HELD_BYTES: Final = 64 * 1024 * 1024
 """This much of the log is kept in memory until it is cut, so that sessions load without reading it again."""
 
@@ -119,13 +120,14 @@ class LogRecovery:
             await self._index(scan)
         await self._note_ends()
         await self._bury()
+        await self._meet_owners()
+        self._found.logs = self._newest_births()
         self._set_end(kept, noted)
         self._log.next_number = max(first_live - 1, noted.segment if noted else 0, *numbers) + 1
-        await self._blame()
+        self._blame()
         damaged = {number for number, _ in self._damage}
         self._log.damaged = min(damaged, default=None)
         self._found.damage, self._found.last_lines = self._damage, self._last_line
-        self._found.logs = self._newest_births()
         return self._found
 
     def _set_end(self, kept: list[SegmentScan], noted: SegmentRef | None) -> None:
@@ -156,8 +158,7 @@ class LogRecovery:
         numbers: list[int] = []
         cut: list[str] = []
         for name in self._disk.list(self._log.folder):
-            match = SEGMENT_NAME.fullmatch(name)
-            number = int(match[1]) if match else 0
+            number = number_of(name)
             if name in SCRATCH_NAMES:
                 self._disk.unlink(self._log.path(name))
             elif 0 < number < first_live:
@@ -289,37 +290,54 @@ class LogRecovery:
         return [log for log in logs if self._is_buried(log.session, log.birth)]
 
     def _newest_births(self) -> dict[str, SessionLog]:
-        """Of each session the birth that lives; a deleted one when there is no other."""
+        """Of each session its last birth, unless the catalog has that as deleted: then it knows what there is now.
+
+        Those before it were deleted, though the tombstone of one may be lost: no other birth is made before that.
+        """
         newest: dict[str, SessionLog] = {}
         for (session, _), log in self._births.items():
-            if log in self._buried:
-                continue  # what the session is now, the catalog knows
-            if log.dead:
+            if log not in self._buried:
+                other = newest.setdefault(session, log)
+                if self._last_line.get(log, _NOWHERE) > self._last_line.get(other, _NOWHERE):
+                    newest[session] = log
+        for (session, _), log in self._births.items():
+            log.dead = log.dead or newest.get(session) is not log
+            if log.dead and log not in self._buried:
                 self._found.dead.append(log)
-            if session not in newest or newest[session].dead:
-                newest[session] = log
         return newest
 
-    async def _blame(self) -> None:
-        """Tell the sessions that damage concerns; all that have no later record, where its owner is not sure."""
-        last_unowned = None
+    async def _meet_owners(self) -> None:
+        """The births of damaged lines, if any such is known: else the name itself may be damaged."""
+        for owner in {owner for _, damage in self._damage for owner in damage.owners or ()}:
+            if owner not in self._births:
+                is_buried = await self._thread.run(partial(self._is_buried, *owner))
+                if is_buried or await self._thread.run(partial(self._known, *owner)):
+                    log = self._births[owner] = SessionLog(*owner)
+                    if is_buried:
+                        log.dead = True
+                        self._buried.add(log)
+
+    def _blame(self) -> None:
+        """Tell the sessions that damage concerns; all that have no later record, where its owner is not sure.
+
+        What is lost of the dead concerns nobody.
+        """
+        last_unowned, concerning = None, list[tuple[int, Damage]]()
         for number, damage in self._damage:
             error = LogCorrupt(damage.path, damage.offset)
-            owners = [await self._owner(owner) for owner in damage.owners or ()]
+            owners = [self._births.get(owner) for owner in damage.owners or ()]
+            if owners and all(log is not None and log.dead for log in owners):
+                continue
+            concerning.append((number, damage))
             if not owners or None in owners:
                 self._found.unowned_damage = error
                 last_unowned = (number, damage.offset or _ALL)  # lines behind another header may be another's
             for log in owners:
-                if log is not None:
+                if log is not None and not log.dead:
                     log.damage = error
+        self._damage = concerning
         if last_unowned is not None:
             self._found.proven_whole = {log for log, place in self._last_line.items() if place > last_unowned}
-
-    async def _owner(self, owner: tuple[str, str]) -> SessionLog | None:
-        """The session of a damaged line; None when no such birth is known, so that the name itself may be damaged."""
-        if owner not in self._births and await self._thread.run(lambda: self._known(*owner) or self._is_buried(*owner)):
-            self._births[owner] = SessionLog(*owner)
-        return self._births.get(owner)
 
 
 def _name(path: str) -> str:

@@ -70,6 +70,11 @@ class Segment:
         self.spans: dict[SessionLog, array[int]] = {}
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it holds no record, and nothing of it is known to be on the disk."""
+        return not (self.spans or self.synced)
+
+    @property
     def writable(self) -> DiskFile:
         """The open file."""
         if self.file is None:

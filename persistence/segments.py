@@ -25,7 +25,7 @@ class Segments:
         on_ready: Callable[[], None],
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        """`on_ready()`: a spare is there now. `on_failure(error)`: no segment can take lines, and this is why."""
+        """`on_ready()`: `next` has a segment now. `on_failure(error)`: no segment can take lines, and this is why."""
         self._log = log
         self._thread = thread
         self._trouble = trouble
@@ -40,10 +40,9 @@ class Segments:
 
     def next(self) -> Segment | None:
         """The segment for the next lines; None when it must be waited for: `on_ready` or `on_failure` is called."""
-        log, current = self._log, self._log.current
-        has_room = current is not None and current.end < log.segment_bytes
-        if has_room and not self.renewing:
-            return current
+        log = self._log
+        if log.has_room and not self.renewing:
+            return log.current
         if not log.has_spare:
             self._ask()
             return None
@@ -51,8 +50,8 @@ class Segments:
         try:
             return log.begin()
         except (OSError, MemoryError) as error:
-            if has_room:
-                return current
+            if log.has_room:
+                return log.current
             self._on_failure(error)
             return None
 
@@ -69,11 +68,11 @@ class Segments:
 
     def _on_prepared(self, _: None, error: BaseException | None) -> None:
         self._asked = False
-        current = self._log.current
         if error is None:
             self._on_ready()
-        elif current is not None and current.end < self._log.segment_bytes:
+        elif self._log.has_room:
             self._refused, self.renewing = True, False
             self._trouble.note(error, "segment_failed")
+            self._on_ready()  # what waits for a spare goes into the current one
         else:
             self._on_failure(error)

@@ -172,7 +172,13 @@ class Writer(BatchWriter):
             self.wake()
 
     def renew(self) -> None:
-        """Go on in another segment with the next line, or now when none is under way and a spare is there."""
+        """Go on in another segment with the next line, or now when none is under way and a spare is there.
+
+        An empty segment is not left: nothing syncs it, and what continues it would not be found after a loss of power.
+        """
+        current = self._log.current
+        if current is not None and current.is_empty:
+            return
         self._segments.renewing = True
         self._syncer.growing = None
         if not (self._stopped or self._backlog.entries or self._in_flight or self._open):

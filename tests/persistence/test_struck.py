@@ -109,6 +109,8 @@ def run(loop: asyncio.AbstractEventLoop, talk: Talk, tracer: Tracer) -> None:
             loop.run_until_complete(talk.go_on())
     finally:
         sys.settrace(None)
+    loop.call_soon(loop.stop)
+    loop.run_forever()  # what talked may have ended in the turn that was struck, which would stop the loop now
     loop.run_until_complete(talk.end())
 
 
