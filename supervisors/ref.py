@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from contextvars import copy_context
+from math import inf
 from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, overload
@@ -76,7 +77,8 @@ class ServerRef:
         """Send a call, without suspending: run it now when nothing stands before it, else put it into the mailbox.
 
         It runs now, in a copy of the caller's context, when the server is idle, nothing waits, the handler is sync and
-        the loop's fairness budget is not spent. Otherwise the mailbox holds it when this returns.
+        the loop's fairness budget is not spent. Otherwise the mailbox holds it when this returns; but of a leaf it runs
+        now for a while when only the budget is spent, and the reply, or refusal, comes when the loop has turned.
 
         Args:
             message: an instance of a type that the server handles.
@@ -103,7 +105,7 @@ class ServerRef:
             return slot.enqueue_call(message, timeout_s)
         started_s = perf_counter()
         if started_s >= floor.budget.check_at and not floor.budget.admits(started_s):
-            return slot.enqueue_call(message, timeout_s)
+            return _when_spent(slot, message, timeout_s, started_s)
         slot.door = INSIDE
         slot.used_s = started_s
         try:
@@ -184,6 +186,9 @@ class ServerRef:
                 return
             if left is not None:
                 user.appendleft(left)
+            if user and left is None and slot.door == PLANNED and not slot.interrupt:  # the turn's budget is spent
+                slot.floor.budget.plan(self.run_planned)
+                return
         if slot.door == PLANNED:
             if user or slot.interrupt:
                 slot.wake()
@@ -248,6 +253,28 @@ class ServerRef:
                     await waiter
             else:
                 await waiter
+
+
+def _when_spent(slot: Slot, message: object, timeout_s: float | None, now_s: float) -> object:
+    """Queue a call; one of a leaf is rather run, which takes no longer, and answered when the loop has turned."""
+    budget = slot.floor.budget
+    if not slot.leaf or now_s >= budget.bears_until:
+        return slot.enqueue_call(message, timeout_s)
+    reply: Any = None
+    refused: Refusal | None = None
+    budget.check_at = inf
+    try:
+        reply = slot.ref.dispatch(message, timeout_s)
+    except Refusal as refusal:
+        refused = refusal
+    finally:
+        budget.check_at = -inf
+    if type(reply) is PendingReply:
+        return reply  # pyright: ignore[reportUnknownVariableType]
+    pending = slot.pending(None, timeout_s)
+    pending.state = STARTED
+    budget.answer_later(pending, reply, refused)
+    return pending
 
 
 def _inline_failed(slot: Slot, error: BaseException, started_s: float) -> NoReturn:

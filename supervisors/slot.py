@@ -187,12 +187,12 @@ class Slot:
                 deadlines.add(pending, timeout_s)
         if self.door == OPEN and type(message) in self.sync_handlers:
             budget = floor.budget
+            self.door = PLANNED
             if budget.wakes < WAKES_PER_TURN and budget.check_at >= 0:
                 budget.wakes += 1
-                self.door = PLANNED
                 floor.loop.call_soon(self.ref.run_planned, context=floor.context)
             else:  # the loop has much else to do
-                self.wake()
+                budget.plan(self.ref.run_planned)
         elif self.door != PLANNED and (self.waker is not None or self.door != SHUT):
             self.wake()
         return pending
