@@ -20,7 +20,7 @@ from zlib import crc32
 import msgspec
 
 from .catalog_access import CatalogAccess
-from .catalog_files import VERSION, CatalogFiles, check_fields, forget_birth, make_tables, put
+from .catalog_files import VERSION, CatalogFiles, check_fields, forget_birth, make_tables, put, put_base
 from .errors import CatalogCorrupt, StoreVersionTooNew
 from .header import SegmentRef
 from .names import id_bytes
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
 
     from .catalog_files import FileRow
+    from .header import RecordRef
     from .storage import Disk
 
 _FIRST_VERSION: Final = 1
@@ -181,26 +182,30 @@ class Catalog:
         """Whether `session` was deleted and has had no journal since."""
         return bool(self.dead_births(session)) and self.get(session) is None
 
-    def commit_cut(
+    def commit_cut(  # noqa: PLR0917 - one transaction, whatever is in it
         self,
         rows: Iterable[CatalogRow],
         dead: Iterable[tuple[str, str]],
         first_live_segment: int,
         sealed: Iterable[FileRow] = (),
         log_end: SegmentRef | None = None,
+        bases: Iterable[tuple[str, str, RecordRef]] = (),
     ) -> None:
         """Record a cut in one transaction; it is on the disk when this returns.
 
         `rows`: the new state of each journal that grew. `dead`: (session, birth) of what was deleted: such a birth
         loses its rows and never gets one again. `first_live_segment`: the oldest segment that is still needed.
-        `sealed`: journal files that were sealed. `log_end`: see `note_log_end`.
+        `sealed`: journal files that were sealed. `log_end`: see `note_log_end`. `bases`: sessions and births with the
+        record up to which some were pruned.
         """
         with self._writing() as connection:
             for row in rows:
                 _upsert(connection, row)
-            sealed = tuple(sealed)
-            if sealed:
+            sealed, bases = tuple(sealed), tuple(bases)
+            if sealed or bases:
                 make_tables(connection)
+            for base in bases:
+                put_base(connection, *base)
             for file in sealed:
                 if not _is_dead(connection, id_bytes(file.session), file.birth):
                     put(connection, file)
@@ -305,9 +310,8 @@ class Catalog:
                 self.changes += 1
 
     def _row(self, found: tuple[bytes, str, int, int, int, int, str, int, int]) -> CatalogRow:
-        *fields, row_sum = found
-        stored: _Stored = tuple(fields)  # type: ignore[assignment]
-        if _row_sum(*stored) != row_sum:
+        stored: _Stored = found[:-1]
+        if _row_sum(*stored) != found[-1]:
             raise CatalogCorrupt(str(self._path), "a row fails its sum")
         check_fields(str(self._path), stored, _KINDS)
         return CatalogRow(stored[0].decode("utf-8", "surrogatepass"), *stored[1:])

@@ -126,7 +126,7 @@ class CatalogFiles:
     def numbers(self, session: str, birth: str, *, dropped: bool = False) -> list[int]:
         """Numbers of all sealed files that may be there; `dropped`: of those alone that were pruned."""
         condition = " AND dropped = 1" if dropped else ""
-        query = f"SELECT number FROM files WHERE session = ? AND birth = ?{condition} ORDER BY number"  # noqa: S608
+        query = f"SELECT number FROM files WHERE session = ? AND birth = ?{condition} ORDER BY number"  # noqa: S608 - a constant
         with self._reading() as connection:
             if not self._are_there(connection):
                 return []
@@ -208,7 +208,7 @@ class CatalogFiles:
     def _rows(
         self, connection: sqlite3.Connection, session: str, birth: str, condition: str, argument: int
     ) -> list[FileRow]:
-        query = f"SELECT {_COLUMNS}, row_sum FROM files WHERE session = ? AND birth = ? AND {condition}"  # noqa: S608
+        query = f"SELECT {_COLUMNS}, row_sum FROM files WHERE session = ? AND birth = ? AND {condition}"  # noqa: S608 - the same
         found = connection.execute(query, (id_bytes(session), birth, argument)).fetchall()
         return [self._row(row) for row in found]
 
@@ -268,7 +268,7 @@ def put_base(connection: sqlite3.Connection, session: str, birth: str, base: Rec
 def forget_birth(connection: sqlite3.Connection, session: bytes, birth: str) -> None:
     """Remove all that is noted of a birth that was deleted."""
     for table in ("files", "bases") if has_tables(connection) else ():
-        connection.execute(f"DELETE FROM {table} WHERE session = ? AND birth = ?", (session, birth))  # noqa: S608
+        connection.execute(f"DELETE FROM {table} WHERE session = ? AND birth = ?", (session, birth))  # noqa: S608 - a constant
 
 
 def _row_sum(*fields: object) -> int:

@@ -27,70 +27,91 @@ _REMOVE: Final = f"{REPAIR} removes it"
 _ASIDE: Final = f"{REPAIR} moves it aside"
 
 
-def check_journal_files(  # noqa: PLR0917
-    disk: Disk, folder: str, catalog: Catalog, log: LogCheck, expected: set[int], findings: Findings
-) -> None:
-    """`expected`: hashes of the paths that count, relative to `folder`. Raises `StoreVersionTooNew`."""
-    for path in _files(disk, folder, findings):
-        if hash(path) in expected:
-            continue
-        whole = f"{folder}/{path}"
-        match = JOURNAL_NAME.fullmatch(path.rpartition("/")[2])
-        if match is None:
-            findings.note("stranger", whole, "it is no journal", "move it away if it is not wanted")
-            continue
-        try:
-            walk = Walk(disk, whole)
-        except OSError as error:
-            findings.refused(whole, error)
-            continue
-        if walk.header is None:
-            findings.note("unreadable", whole, f"no session counts it, and {walk.why}", _ASIDE)
-            continue
-        owner = (walk.header.session, walk.header.birth)
-        _judge(whole, owner, int(match[3]), catalog, log, findings)
+class Orphans:
+    """Looks through the folders of a store for such files, once the catalog and the log are known."""
 
+    def __init__(self, disk: Disk, catalog: Catalog, log: LogCheck, findings: Findings) -> None:
+        """`findings`: where they are told."""
+        self._disk = disk
+        self._catalog = catalog
+        self._log = log
+        self._findings = findings
 
-def _judge(  # noqa: PLR0917
-    path: str, owner: Owner, number: int, catalog: Catalog, log: LogCheck, findings: Findings
-) -> None:
-    session, birth = owner
-    row, named = catalog.get(session), path.endswith(f"/{journal_path(session, number)}")
-    if birth in catalog.dead_births(session) or owner in log.dead:
-        findings.note("dead", path, "it is of a birth that was deleted or replaced", _REMOVE, session=session)
-    elif named and (owner in log.links if row is None else number > row.journal):
-        findings.note("leftover", path, "a cut or a salvage that was not finished left it", _REMOVE, session=session)
-    elif row is not None and number in catalog.files.numbers(session, birth, dropped=True):
-        findings.note("leftover", path, "it was pruned", _REMOVE, session=session)
-    elif named and row is not None and row.birth == birth:  # what is missing of a journal is told where it is missing
-        what = "the catalog does not count it: a cut that the disk refused left it"
-        findings.note("orphan", path, what, _ASIDE, session=session)
-    else:
-        findings.damage("orphan", path, "the catalog does not know it", _ASIDE, session=session)
-
-
-def check_snapshot_files(  # noqa: PLR0917
-    disk: Disk, folder: str, catalog: Catalog, log: LogCheck, findings: Findings, told: Container[str]
-) -> None:
-    """`told`: paths of bad ones that were told already. Raises `StoreVersionTooNew`."""
-    for path in _files(disk, folder, findings):
-        whole = f"{folder}/{path}"
-        if path.endswith(TEMPORARY):
-            findings.note("leftover", whole, "a snapshot that was not finished left it", _REMOVE)
-            continue
-        try:
-            owner = _owner_of(disk, whole)
-        except LineDamaged as error:
-            if whole not in told:
-                findings.damage("snapshot", whole, str(error), _ASIDE)
-            continue
-        except OSError as error:
-            if whole not in told:
+    def check_journals(self, folder: str, expected: set[int]) -> None:
+        """`expected`: hashes of the paths that count, relative to `folder`. Raises `StoreVersionTooNew`."""
+        findings = self._findings
+        for path in self._files(folder):
+            if hash(path) in expected:
+                continue
+            whole = f"{folder}/{path}"
+            match = JOURNAL_NAME.fullmatch(path.rpartition("/")[2])
+            if match is None:
+                findings.note("stranger", whole, "it is no journal", "move it away if it is not wanted")
+                continue
+            try:
+                walk = Walk(self._disk, whole)
+            except OSError as error:
                 findings.refused(whole, error)
-            continue
-        row = catalog.get(owner[0])
-        if owner not in log.links and (row is None or row.birth != owner[1]):
-            findings.note("dead", whole, "it is of a birth that was deleted or replaced", _REMOVE, session=owner[0])
+                continue
+            if walk.header is None:
+                findings.note("unreadable", whole, f"no session counts it, and {walk.why}", _ASIDE)
+                continue
+            self._judge(whole, (walk.header.session, walk.header.birth), int(match[3]))
+
+    def _judge(self, path: str, owner: Owner, number: int) -> None:
+        """What a journal is that nobody counts; `number`: of the file in its journal."""
+        session, birth = owner
+        catalog, log, findings = self._catalog, self._log, self._findings
+        row, named = catalog.get(session), path.endswith(f"/{journal_path(session, number)}")
+        if birth in catalog.dead_births(session) or owner in log.dead:
+            findings.note("dead", path, "it is of a birth that was deleted or replaced", _REMOVE, session=session)
+        elif named and (owner in log.links if row is None else number > row.journal):
+            what = "a cut or a salvage that was not finished left it"
+            findings.note("leftover", path, what, _REMOVE, session=session)
+        elif row is not None and number in catalog.files.numbers(session, birth, dropped=True):
+            findings.note("leftover", path, "it was pruned", _REMOVE, session=session)
+        elif named and row is not None and row.birth == birth:  # what a journal misses is told where it is missing
+            what = "the catalog does not count it: a cut that the disk refused left it"
+            findings.note("orphan", path, what, _ASIDE, session=session)
+        else:
+            findings.damage("orphan", path, "the catalog does not know it", _ASIDE, session=session)
+
+    def check_snapshots(self, folder: str, told: Container[str]) -> None:
+        """`told`: paths of bad ones that were told already. Raises `StoreVersionTooNew`."""
+        findings = self._findings
+        for path in self._files(folder):
+            whole = f"{folder}/{path}"
+            if path.endswith(TEMPORARY):
+                findings.note("leftover", whole, "a snapshot that was not finished left it", _REMOVE)
+                continue
+            try:
+                owner = _owner_of(self._disk, whole)
+            except LineDamaged as error:
+                if whole not in told:
+                    findings.damage("snapshot", whole, str(error), _ASIDE)
+                continue
+            except OSError as error:
+                if whole not in told:
+                    findings.refused(whole, error)
+                continue
+            row = self._catalog.get(owner[0])
+            if owner not in self._log.links and (row is None or row.birth != owner[1]):
+                what = "it is of a birth that was deleted or replaced"
+                findings.note("dead", whole, what, _REMOVE, session=owner[0])
+
+    def _files(self, folder: str) -> Iterator[str]:
+        """Paths relative to `folder`."""
+        for shelf in self._names(folder):
+            if SHELF_NAME.fullmatch(shelf):
+                for name in self._names(f"{folder}/{shelf}"):
+                    yield f"{shelf}/{name}"
+
+    def _names(self, folder: str) -> list[str]:
+        try:
+            return self._disk.list(folder)
+        except OSError as error:
+            self._findings.refused(folder, error)
+            return []
 
 
 def _owner_of(disk: Disk, path: str) -> Owner:
@@ -100,19 +121,3 @@ def _owner_of(disk: Disk, path: str) -> Owner:
         raise LineDamaged(why)
     header = decode_snapshot_header(start[: start.find(b"\n") + 1], path)
     return header.session, header.birth
-
-
-def _files(disk: Disk, folder: str, findings: Findings) -> Iterator[str]:
-    """Paths relative to `folder`."""
-    for shelf in _names(disk, folder, findings):
-        if SHELF_NAME.fullmatch(shelf):
-            for name in _names(disk, f"{folder}/{shelf}", findings):
-                yield f"{shelf}/{name}"
-
-
-def _names(disk: Disk, folder: str, findings: Findings) -> list[str]:
-    try:
-        return disk.list(folder)
-    except OSError as error:
-        findings.refused(folder, error)
-        return []

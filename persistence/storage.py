@@ -232,11 +232,11 @@ class OsDisk:
         if os.path.isdir(path):  # noqa: PTH112 - a plain system call
             return
         missing = [path]
-        while not os.path.isdir(above := os.path.dirname(missing[-1])):  # noqa: PTH112, PTH120
+        while not os.path.isdir(above := os.path.dirname(missing[-1])):  # noqa: PTH112, PTH120 - the same
             missing.append(above)
         for each in reversed(missing):  # those above the store's are open to others, as they expect it
-            os.makedirs(each, DIRECTORY_MODE if each == path else 0o777, exist_ok=True)  # noqa: PTH103
-            self.sync_dir(os.path.dirname(each))  # noqa: PTH120
+            os.makedirs(each, DIRECTORY_MODE if each == path else 0o777, exist_ok=True)  # noqa: PTH103 - the same
+            self.sync_dir(os.path.dirname(each))  # noqa: PTH120 - the same
 
     def rename(self, source: str, target: str) -> None:
         """See `Disk`."""

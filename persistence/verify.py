@@ -21,7 +21,7 @@ from .journal_check import JournalCheck, expected_files
 from .layout import Layout
 from .log_check import LogCheck
 from .log_survey import LogSurvey
-from .orphans import check_journal_files, check_snapshot_files
+from .orphans import Orphans
 from .read_lock import read_lock
 from .snapshot_check import SnapshotCheck
 from .tree import LookingDisk, check_tree
@@ -90,8 +90,9 @@ class _Check:
             log = self._check_log(catalog, survey)
             self._check_sessions(catalog, log)
             if not log.refused:  # what the log holds explains files that the catalog does not count
-                check_journal_files(self._disk, layout.journals, catalog, log, self._expected, findings)
-                check_snapshot_files(self._disk, layout.snapshots, catalog, log, findings, self._snapshots.told)
+                orphans = Orphans(self._disk, catalog, log, findings)
+                orphans.check_journals(layout.journals, self._expected)
+                orphans.check_snapshots(layout.snapshots, self._snapshots.told)
         finally:
             catalog.close()
 

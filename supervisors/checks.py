@@ -15,7 +15,7 @@ def check_timeout(name: str, seconds: float | None) -> None:
     """
     if seconds is None:
         return
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance] - whatever
         message = f"{name} is a number of seconds or None, not {type(seconds).__name__}"
         raise TypeError(message)
     if not 0 <= seconds <= float_info.max and seconds != inf:

@@ -55,7 +55,7 @@ class Registry:
         """Return all names."""
         return tuple(self._entries)
 
-    def _hear(self, name: Hashable, ref: ServerRef, reason: ExitReason, restarting: bool) -> None:  # noqa: FBT001
+    def _hear(self, name: Hashable, ref: ServerRef, reason: ExitReason, restarting: bool) -> None:  # noqa: FBT001 - a callback
         del reason
         if not restarting and self.whereis(name) is ref:
             self.unregister(name)

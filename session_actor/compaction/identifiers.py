@@ -291,7 +291,7 @@ def _stands_alone(text: str, start: int, end: int, *, parts: bool) -> bool:
         return False
     if after and _joined(after[0], joins):
         return False
-    return not (len(after) == 2 and after[0] in ".,?#=&%+~" and _is_word(after[1]))  # noqa: PLR2004
+    return not (len(after) == 2 and after[0] in ".,?#=&%+~" and _is_word(after[1]))  # noqa: PLR2004 - the same
 
 
 def _joined(character: str, joins: str) -> bool:

@@ -21,7 +21,8 @@ def at_once(steps: Generator[None, None, _T]) -> _T:
         try:
             next(steps)
         except StopIteration as done:
-            return done.value  # type: ignore[no-any-return] # a StopIteration does not know of what
+            made: _T = done.value
+            return made
 
 
 async def in_slices(steps: Generator[None, None, _T], slice_s: float = SLICE_S) -> _T:
@@ -39,7 +40,8 @@ async def in_slices(steps: Generator[None, None, _T], slice_s: float = SLICE_S) 
         try:
             next(steps)
         except StopIteration as done:
-            return done.value  # type: ignore[no-any-return] # a StopIteration does not know of what
+            made: _T = done.value
+            return made
         if perf_counter() >= end:
             await asyncio.sleep(0)
             end = perf_counter() + slice_s

@@ -91,7 +91,8 @@ async def _replaced(slot: Slot, cell: Cell, former: Population, heir: Population
         try:
             work.send(None)
         except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]
+            moved: bool | Exception = done.value
+            return moved
         work.close()  # it has to read, and has changed nothing: not while all others wait
         cell.home = former
     begun: list[asyncio.Future[None]] = []
@@ -104,7 +105,7 @@ async def _replaced(slot: Slot, cell: Cell, former: Population, heir: Population
             begun[0].set_result(None)
 
     try:
-        moved: bool | Exception = await ask(slot.ref, replaced, None)
+        moved = await ask(slot.ref, replaced, None)
     except SupervisorError:  # it crashed or ended before its turn: look again
         return False
     except asyncio.CancelledError:

@@ -37,7 +37,8 @@ class SwappedSession:
     @property
     def value(self) -> Value:
         """The state: strings, numbers, None, and a dict of them; JSON-able."""
-        return self._swapped.value  # type: ignore[no-any-return]
+        value: Value = self._swapped.value
+        return value
 
     @property
     def paused(self) -> bool:

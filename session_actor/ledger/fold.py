@@ -99,7 +99,7 @@ class Fold:
         if frame.retracted is not None:
             self._add_correction(frame.retracted, frame.id)
         if self.view.hides_turns_of(frame.id):
-            self._add_some(frame, began)
+            self._add_some(frame, began=began)
         else:
             index = 0
             for number, turn in enumerate(frame.turns):
@@ -108,7 +108,7 @@ class Fold:
             if self._draft.awaits(hold.ref):
                 self._draft.held[hold.ref] = hold.reason
 
-    def _add_some(self, frame: Frame, began: bool) -> None:  # noqa: FBT001
+    def _add_some(self, frame: Frame, *, began: bool) -> None:
         """Take the turns of a frame that the view shows. `began`: whether anything was shown before."""
         index = 0
         for number, turn in enumerate(frame.turns):

@@ -32,11 +32,11 @@ def shown_media(
         return Text(as_text(block))
     is_image = isinstance(block, Image)
     if not (target.sees_images if is_image else target.sees_documents):
-        return _left_out(is_image, frame, notes, f"this model takes no {'images' if is_image else 'documents'}")
+        return _left_out(block, frame, notes, f"this model takes no {'images' if is_image else 'documents'}")
     if not carries(target.dialect, block) or not is_clean(block.url, block.file_id, block.media_type):
-        return _left_out(is_image, frame, notes, "this API does not take it in this form")
+        return _left_out(block, frame, notes, "this API does not take it in this form")
     if is_too_large(target.dialect, block):
-        return _left_out(is_image, frame, notes, "this API does not take one of this size")
+        return _left_out(block, frame, notes, "this API does not take one of this size")
     if media.shows(block):
         return block
     return _no_room("An image" if is_image else "A document", frame, notes)
@@ -55,7 +55,7 @@ def said_media(block: Image | Document, frame: int | None, notes: Notes) -> Text
     block = unpacked(block)
     if is_text(block):
         return Text(as_text(block))
-    return _left_out(isinstance(block, Image), frame, notes, "it was in a message of the assistant")
+    return _left_out(block, frame, notes, "it was in a message of the assistant")
 
 
 def _no_room(what: str, frame: int | None, notes: Notes) -> Text:
@@ -63,6 +63,7 @@ def _no_room(what: str, frame: int | None, notes: Notes) -> Text:
     return Text(not_seen(what, _FULL))
 
 
-def _left_out(is_image: bool, frame: int | None, notes: Notes, why: str) -> Text:  # noqa: FBT001
+def _left_out(block: Image | Document, frame: int | None, notes: Notes, why: str) -> Text:
+    is_image = isinstance(block, Image)
     notes.omit(words.IMAGE if is_image else words.DOCUMENT, frame)
     return Text(not_seen("An image" if is_image else "A document", why))

@@ -79,7 +79,7 @@ def _shown(part: dict[str, Any], left_out: Counter[str]) -> Text | Image | Docum
         return Text(json_text(part))
     source = part.get("source")
     if kind in {"image", "document"} and isinstance(source, dict):
-        made = _media(kind, fields(source), word(part.get("title")))  # pyright: ignore[reportUnknownArgumentType]
+        made = _media(kind, fields(source), word(part.get("title")))  # pyright: ignore[reportUnknownArgumentType] - the same
         if made is not None:
             left_out.update(name for name in _LEFT_OUT if part.get(name))
             return made

@@ -109,5 +109,5 @@ def _words(given: dict[str, Any], way: tuple[str, ...]) -> str:
     if way and isinstance(at, str):
         return at
     if way and isinstance(at, list):
-        return "\n".join(map(text, at))  # pyright: ignore[reportUnknownArgumentType]
+        return "\n".join(map(text, at))  # pyright: ignore[reportUnknownArgumentType] - of anything
     return json_text({name: value for name, value in given.items() if name != "type"})

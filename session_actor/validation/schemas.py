@@ -40,7 +40,7 @@ def anthropic_schema(problems: Problems, path: str, value: object) -> None:
     well_formed(problems, path, schema, tuples=False)
     _no_choice(problems, path, schema, _COMBINED)
     for key in as_mapping(schema.get("properties")) or {}:
-        if isinstance(key, str) and not _KEY.fullmatch(key):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if isinstance(key, str) and not _KEY.fullmatch(key):  # pyright: ignore[reportUnnecessaryIsInstance] - of anything
             problems.add(path, "schema", f"has a property named {named(key)}, which must match {_KEY.pattern}")
             return
 

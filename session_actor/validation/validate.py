@@ -47,7 +47,7 @@ def validate_request(dialect: Dialect, request: Mapping[str, object]) -> list[st
     Raises:
         InvalidArgument: There is no such dialect.
     """
-    if not isinstance(dialect, str) or dialect not in DIALECTS:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(dialect, str) or dialect not in DIALECTS:  # pyright: ignore[reportUnnecessaryIsInstance] - of anything
         raise InvalidArgument("dialect", f"must be one of {', '.join(DIALECTS)}, got {shown(dialect)}")
     problems = Problems()
     found = problems.mapping("request", request)
