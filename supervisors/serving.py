@@ -7,6 +7,7 @@ import types
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from .deadlock import mark_inside
 from .errors import Refusal, UnknownMessage, shown
 from .exits import KILLED, ExitReason
 from .messages import NO_REPLY
@@ -183,7 +184,10 @@ async def run_handler(slot: Slot, handler: Any, message: object, context: Contex
         reply = context.run(handler, slot.server, message)
     finally:
         slot.floor.stack.pop()
-    return await active(slot, in_context(context, reply)) if inspect.iscoroutine(reply) else reply
+    if not inspect.iscoroutine(reply):
+        return reply
+    context.run(mark_inside)
+    return await active(slot, in_context(context, reply))
 
 
 async def run_control(slot: Slot, pending: PendingReply[Any]) -> None:

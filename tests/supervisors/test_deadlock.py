@@ -229,3 +229,225 @@ async def test_a_new_child_whose_init_calls_the_server_that_waits_for_it_is_a_ci
         asker = await root.start_child(Life().spec("asker"))
         assert await asker.call(RunAsync(start), timeout_s=None) == "DeadlockError"
         await turns()
+
+
+def in_gather(*calls: Any) -> Any:
+    return asyncio.gather(*calls)
+
+
+def in_gather_with_results(*calls: Any) -> Any:
+    return asyncio.gather(*calls, return_exceptions=True)
+
+
+def in_wait_for(call: Any) -> Any:
+    return asyncio.wait_for(call, 30)
+
+
+async def in_group(*calls: Any) -> None:
+    async with asyncio.TaskGroup() as group:
+        for call in calls:
+            group.create_task(call)
+
+
+async def in_task(call: Any) -> Any:
+    return await asyncio.ensure_future(call)
+
+
+async def in_task_that_is_awaited_later(call: Any) -> Any:
+    task = asyncio.ensure_future(call)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return await task
+
+
+async def in_gather_of_others(call: Any) -> Any:
+    return await asyncio.gather(asyncio.wait_for(in_task(call), 30), asyncio.sleep(0), return_exceptions=False)
+
+
+def chains(error: BaseException) -> list[tuple[object, ...]]:
+    if isinstance(error, BaseExceptionGroup):
+        return [chain for each in error.exceptions for chain in chains(each)]
+    assert isinstance(error, DeadlockError)
+    return [error.chain]
+
+
+WAYS = [in_gather, in_wait_for, in_group, in_task, in_task_that_is_awaited_later, in_gather_of_others]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kept", [False, True])
+async def test_a_self_call_in_a_task_that_the_handler_waits_for_raises_soon(life: Life, way: Any, kept: bool) -> None:
+    async def call(server: Any) -> Any:
+        return await (server.ref.dispatch(Add(), None).wait_keeping() if kept else server.ref.call(Add(), None))
+
+    async def handler(server: Any) -> Any:
+        begun_s = time.monotonic()
+        try:
+            await way(call(server))
+        except (DeadlockError, BaseExceptionGroup) as error:
+            return time.monotonic() - begun_s, chains(error)
+
+    async with Supervisor([life.spec()]) as root:
+        found = [await root.child("server").call(RunAsync(handler), None) for _ in range(3)]
+        assert [each for _, each in found] == [[("server", "server")]] * 3
+        assert min(took_s for took_s, _ in found) < 0.01
+        assert await root.child("server").call(Get()) == 0  # never run
+        assert not root.child("server").slot.floor.beside
+
+
+@pytest.mark.parametrize(("way", "run"), [(in_gather, 2), (in_group, 0), (in_gather_with_results, 0)])
+async def test_of_several_self_calls_as_many_raise_as_must(life: Life, way: Any, run: int) -> None:
+    """When one raises, `gather` lets the handler go on, and then the others are answered; the others never do."""
+
+    async def handler(server: Any) -> Any:
+        try:
+            found = await way(*(server.ref.call(Add(), None) for _ in range(3)))
+        except (DeadlockError, BaseExceptionGroup) as error:
+            found = [error]
+        return [chain for error in found for chain in chains(error)]
+
+    async with Supervisor([life.spec()]) as root:
+        chain = ("server", "server")
+        results = 1 if way is in_gather else 3
+        assert await root.child("server").call(RunAsync(handler), None) == [chain] * results
+        await turns()
+        assert await root.child("server").call(Get()) == run
+
+
+async def test_a_circle_over_a_task_is_found_by_the_server_that_closes_it() -> None:
+    lives = {name: Life() for name in "abc"}
+
+    async def back(_: Any) -> Any:
+        with pytest.raises(DeadlockError) as caught:
+            await root.child("a").call(Get(), timeout_s=None)
+        return caught.value.chain
+
+    async def both(_: Any) -> Any:
+        return await asyncio.gather(
+            root.child("c").call(Hold(), None), root.child("b").call(RunAsync(back), None), return_exceptions=True
+        )
+
+    async with Supervisor([lives[name].spec(name) for name in "abc"]) as root:
+        running = asyncio.create_task(root.child("a").call(RunAsync(both), None))
+        await lives["c"].held.wait()
+        await turns()
+        lives["c"].gate.set()
+        assert await running == [1, ("b", "a", "b")]
+
+
+async def test_a_circle_that_a_handler_closes_by_waiting_for_a_task_is_found_there() -> None:
+    async def ask(_: Any) -> Any:
+        return await root.child("a").call(Get(), timeout_s=None)
+
+    async def handler(_: Any) -> Any:
+        task = asyncio.create_task(root.child("b").call(RunAsync(ask), None))
+        await turns()
+        with pytest.raises(DeadlockError) as caught:
+            await task
+        return caught.value.chain
+
+    async with Supervisor([Life().spec("a"), Life().spec("b")]) as root:
+        assert await root.child("a").call(RunAsync(handler), None) == ("a", "b", "a")
+        assert await root.child("b").call(Get()) == 0
+
+
+async def test_a_gather_that_another_task_may_end_is_no_circle(life: Life) -> None:
+    async def other(_: Any) -> None:
+        await life.gate.wait()
+        raise KeyError
+
+    tasks: list[Any] = []
+
+    async def handler(server: Any) -> None:
+        tasks.append(asyncio.create_task(server.ref.call(Add(5), None)))
+        with pytest.raises(KeyError):
+            await asyncio.gather(tasks[0], other(server))
+
+    async with Supervisor([life.spec()]) as root:
+        running = asyncio.create_task(root.child("server").call(RunAsync(handler), None))
+        await asyncio.sleep(0.03)  # it was looked at several times
+        life.gate.set()
+        await running
+        assert await tasks[0] == 5
+
+
+async def test_a_gather_becomes_a_circle_when_the_other_tasks_are_through(life: Life) -> None:
+    async def handler(server: Any) -> Any:
+        with pytest.raises(DeadlockError):
+            await asyncio.gather(server.ref.call(Add(5), None), life.gate.wait())
+
+    async with Supervisor([life.spec()]) as root:
+        running = asyncio.create_task(root.child("server").call(RunAsync(handler), None))
+        await asyncio.sleep(0.03)
+        assert not running.done()
+        life.gate.set()
+        await asyncio.wait_for(running, 5)
+
+
+async def shielded(task: Any) -> None:
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(task), 0.03)
+
+
+async def first_of_several(task: Any) -> None:
+    await asyncio.wait([task], timeout=0.03)
+
+
+async def first_done(task: Any) -> None:
+    await asyncio.wait([task, asyncio.create_task(asyncio.sleep(0.03))], return_when=asyncio.FIRST_COMPLETED)
+
+
+async def left_alone(_: Any) -> None:
+    await asyncio.sleep(0.03)
+
+
+@pytest.mark.parametrize("way", [shielded, first_of_several, first_done, left_alone])
+async def test_a_task_that_outlives_the_handler_closes_no_circle(life: Life, way: Any) -> None:
+    tasks: list[Any] = []
+
+    async def handler(server: Any) -> None:
+        tasks.append(asyncio.create_task(server.ref.call(Add(5), None)))
+        await way(tasks[0])
+
+    async with Supervisor([life.spec()]) as root:
+        await root.child("server").call(RunAsync(handler), None)
+        assert await tasks[0] == 5
+
+
+async def test_a_group_whose_body_still_runs_does_not_wait_yet(life: Life) -> None:
+    async def handler(server: Any) -> None:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(server.ref.call(Add(5), None))
+            await asyncio.sleep(0.03)
+            assert not task.done()
+            task.cancel()
+
+    async with Supervisor([life.spec()]) as root:
+        await root.child("server").call(RunAsync(handler), None)
+        assert await root.child("server").call(Get()) == 0
+
+
+async def test_one_whose_reply_was_given_waits_no_more() -> None:
+    """Its task is not yet woken when the server that answered calls it."""
+    lives = {name: Life() for name in "ab"}
+    answers: list[Any] = []
+
+    async def ask(_: Any) -> Any:
+        return await root.child("b").call(Add(7), None)
+
+    async def back(_: Any) -> Any:
+        answers.append(await root.child("a").call(Get(), None))
+
+    async with Supervisor([lives[name].spec(name) for name in "ab"]) as root:
+        a, b = await idle(root.child("a")), await idle(root.child("b"))
+        held = asyncio.create_task(b.call(Hold(), None))
+        await lives["b"].held.wait()
+        waits = asyncio.create_task(a.call(RunAsync(ask), None))
+        await turns()
+        second = asyncio.create_task(b.call(RunAsync(back), None))
+        await turns()
+        lives["b"].gate.set()
+        await held
+        assert await waits == 8
+        await second
+        assert answers == [0]
