@@ -22,7 +22,7 @@ from .commands import (
     RenameBranch,
     RenameCheckpoint,
 )
-from .options import check_seconds
+from .given_numbers import check_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from .errors import CallTimeout
-from .options import check_seconds
+from .given_numbers import check_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -15,12 +15,12 @@ from .commands import End
 from .deletion import Delete
 from .errors import CallTimeout, ForkUnfinished, SessionActorError, SessionEnded
 from .events import Ended, Pruned
+from .given_numbers import check_seconds
 from .handle import Session
 from .hooks.inside import refuse_inside
 from .hooks.server import DELETED, EndToDelete
 from .hooks.view import view_of
 from .names import check_name
-from .options import check_seconds
 from .service_errors import SessionDeleted, SessionNotFound, SessionQuarantined
 from .times import now_us
 

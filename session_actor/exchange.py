@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from .options import check_seconds
+from .given_numbers import check_seconds
 from .service_errors import SessionBusy
 
 if TYPE_CHECKING:

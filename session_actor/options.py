@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from math import inf
-from sys import float_info
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from session_actor.persistence import LEVELS, RECOVERIES
 from session_actor.supervisors import Backoff, Intensity
 
 from .errors import InvalidArgument
+from .given_numbers import check_count, check_seconds
 from .plain import is_a, shown
 
 if TYPE_CHECKING:
@@ -62,9 +61,9 @@ class SessionOptions:
             raise InvalidArgument("recovery", f"must be one of {', '.join(RECOVERIES)}")
         if self.models is not None:
             check_models(self.models)
-        _check_count("max_live", self.max_live, least=1, optional=True)
-        _check_count("mailbox_limit", self.mailbox_limit, least=1)
-        _check_count("max_restarts", self.max_restarts, least=0)
+        check_count("max_live", self.max_live, least=1, optional=True)
+        check_count("mailbox_limit", self.mailbox_limit, least=1)
+        check_count("max_restarts", self.max_restarts, least=0)
         check_seconds("idle_timeout_s", self.idle_timeout_s, optional=True, zero=False)
         check_seconds("restart_window_s", self.restart_window_s, zero=False)
         check_seconds("close_timeout_s", self.close_timeout_s)
@@ -78,20 +77,6 @@ class SessionOptions:
     def backoff(self) -> Backoff:
         """How long a session that crashed waits before it restarts."""
         return Backoff()
-
-
-def check_seconds(what: str, value: object, *, optional: bool = False, zero: bool = True) -> None:
-    """Refuse what is no number of seconds. `optional`: None is allowed. `zero`: 0 is allowed.
-
-    Raises InvalidArgument, which calls the value `what`.
-    """
-    if value is None and optional:
-        return
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    fits = is_number and (0 <= value <= float_info.max or value == inf)  # type: ignore[operator]  # a number, by then
-    if not fits or (value == 0 and not zero):
-        least = "of at least 0" if zero else "above 0"
-        raise InvalidArgument(what, f"must be a number of seconds {least}{', or None' if optional else ''}")
 
 
 def check_path(store: object) -> str:
@@ -113,10 +98,3 @@ def check_models(models: object) -> None:
             raise InvalidArgument("models", "must have names of models as keys")
         if type(profile) is not ModelProfile:
             raise InvalidArgument(f"models[{shown(name)}]", f"must be a ModelProfile, got {type(profile).__name__}")
-
-
-def _check_count(what: str, value: object, *, least: int, optional: bool = False) -> None:
-    if value is None and optional:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise InvalidArgument(what, f"must be a whole number of at least {least}{', or None' if optional else ''}")

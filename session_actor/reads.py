@@ -13,9 +13,9 @@ from . import telemetry
 from .artifacts import artifacts_in
 from .deadline import no_longer_than
 from .errors import InvalidArgument
+from .given_numbers import check_seconds
 from .losses import unknown
 from .observing import operation
-from .options import check_seconds
 from .spending import NOTHING_SPENT, UsageTotals, spent_in
 from .stack import Stack
 

@@ -20,6 +20,7 @@ from .deadline import deadline_in, seconds_left
 from .endings import Ends
 from .errors import InvalidArgument, SessionActorError, StoreError, UnusableId, translate
 from .forking import birth_from
+from .given_numbers import check_seconds
 from .handle import Session
 from .handover.service import HandsOver
 from .health import ServiceHealth
@@ -28,7 +29,7 @@ from .hooks.face import HooksFace
 from .hooks.hook import by_phase
 from .lifetime import Lifetime
 from .log import LOGGER
-from .options import SessionOptions, check_path, check_seconds
+from .options import SessionOptions, check_path
 from .reserved import is_reserved
 from .service_errors import ServiceClosed, SessionExists
 

@@ -11,7 +11,7 @@ from session_actor import telemetry
 from session_actor.commands import CommitCompaction, Pin, Retract, Uncompact
 from session_actor.deadline import no_longer_than
 from session_actor.errors import InvalidArgument
-from session_actor.options import check_seconds
+from session_actor.given_numbers import check_seconds
 from session_actor.window.handle import Asks
 
 from .errors import SummaryRejected

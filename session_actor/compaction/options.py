@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from session_actor.errors import InvalidArgument
-from session_actor.options import check_seconds
+from session_actor.given_numbers import check_seconds
 from session_actor.plain import is_a, items_of, plain_str
 
 if TYPE_CHECKING:

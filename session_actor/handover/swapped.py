@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from session_actor.options import check_seconds
+from session_actor.given_numbers import check_seconds
 from session_actor.supervisors import Refusal, SupervisorError, SystemCallFailed, swap
 
 from .errors import HandoverFailed
