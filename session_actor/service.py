@@ -32,6 +32,7 @@ from .log import LOGGER
 from .options import SessionOptions, check_path
 from .reserved import is_reserved
 from .service_errors import ServiceClosed, SessionExists
+from .starting import Starting
 
 if TYPE_CHECKING:
     import os
@@ -64,6 +65,7 @@ class SessionService(Ends, HandsOver):
         self._store = store
         self._options = options
         self._lifetime = None
+        self._starting: Starting | None = None
         self._given = False
         self._offered = None
 
@@ -153,25 +155,36 @@ class SessionService(Ends, HandsOver):
 
         Raises StoreUnusable when the directory cannot be made, read or written; NotAStore when it holds what is not a
         store's; StoreLocked, StoreVersionTooNew, StoreCorrupt, NetworkFileSystem; LevelUnreachable for the default
-        level; AsyncioOnly under anything but asyncio; InvalidArgument when the service is running. See also `take`.
+        level; AsyncioOnly under anything but asyncio; InvalidArgument when the service is running or starts already;
+        ServiceClosed when it was closed meanwhile. See also `take`.
         """
-        if self._lifetime is not None:
+        if self._lifetime is not None or self._starting is not None:
             raise InvalidArgument("service", "is running; close it before you start it again")
+        starting = self._starting = Starting()
+        try:
+            self._lifetime = await starting.run(self._begin())
+        finally:
+            self._starting = None
+
+    async def _begin(self) -> Lifetime:
         if self._offered is None:
-            self._lifetime = await Lifetime.start(self._store, self._options)
-        else:
-            handover, code_change = self._offered
-            self._lifetime = await handover.taken(self._options, code_change)
-            self._offered = None
+            return await Lifetime.start(self._store, self._options)
+        handover, code_change = self._offered
+        lifetime = await handover.taken(self._options, code_change)
+        self._offered = None
+        return lifetime
 
     async def close(self) -> None:
         """Refuse new calls, answer those that wait, flush to `synced`, unload every session, let go of the store.
 
-        What hangs is killed after `close_timeout_s`. Closing again joins the first closing, or has no effect.
+        A start that is under way is broken off first. What hangs is killed after `close_timeout_s`. Closing again joins
+        the first closing, or has no effect.
         Cancelling gives up the wait; the closing goes on. Raises WrongLoop; and when it is closed all the same:
         ServiceDown if the service had given up, CloseTimeout if the disk did not answer in time, NotDurable if
         something could not be written.
         """
+        if self._starting is not None:
+            await self._starting.break_off()
         lifetime = self._lifetime
         if lifetime is not None and not self._given:
             lifetime.check_loop()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from session_actor import Hook, MemoryStore, SessionService
+from session_actor import Hook, InvalidArgument, MemoryStore, ServiceClosed, SessionService, WrongLoop
 from session_actor.errors import SessionActorError
 from session_actor.hooks.service_hooks import ServiceHooks
 from session_actor.supervisors import Supervisor
@@ -49,6 +50,29 @@ async def cancelled_at(coroutine, *waits: int) -> int:
                 throw = error
 
     return await counting()
+
+
+async def stopped_at(coroutine, wait: int, there: asyncio.Event) -> Any:
+    """Runs it in this task, and tells when it is in that one of its waits, counted from 0."""
+
+    @types.coroutine
+    def telling():
+        steps, count, throw = coroutine.__await__(), 0, None
+        while True:
+            try:
+                waited_for = steps.send(None) if throw is None else steps.throw(throw)
+            except StopIteration as stop:
+                return stop.value
+            throw = None
+            if count == wait:
+                there.set()
+            count += 1
+            try:
+                yield waited_for
+            except BaseException as error:  # noqa: BLE001  what is thrown in goes on inside
+                throw = error
+
+    return await telling()
 
 
 async def is_whole(service: SessionService) -> None:
@@ -159,3 +183,85 @@ async def test_of_two_starts_at_once_one_is_refused_and_the_other_serves(folder)
     await session.push("1", "2")
     await service.close()
     assert await none_left()
+
+
+@pytest.mark.parametrize("how", ["once", "twice at once", "given up"])
+async def test_a_close_at_any_wait_of_a_start_breaks_it_off_and_nothing_is_left(tmp_path: Path, how: str):
+    for wait in range(STEPS):
+        folder = tmp_path / str(wait)
+        service, there = services(folder), asyncio.Event()
+        starting = asyncio.ensure_future(stopped_at(service.start(), wait, there))
+        told = asyncio.ensure_future(there.wait())
+        await asyncio.wait([starting, told], return_when=asyncio.FIRST_COMPLETED)
+        if not there.is_set():
+            told.cancel()
+            await service.close()
+            break
+        with pytest.raises(InvalidArgument):
+            await service.start()
+        closing = [asyncio.ensure_future(service.close()) for _ in range(2 if how == "twice at once" else 1)]
+        await asyncio.sleep(0)
+        if how == "given up":
+            closing[0].cancel()
+        else:
+            await asyncio.gather(*closing)
+            assert starting.done() or service._starting is None
+        await asyncio.wait([starting, *closing])
+        assert isinstance(starting.exception(), ServiceClosed) or starting.result() is None
+        await service.close()
+        assert await none_left(), wait
+        await is_whole(services(folder))
+        await is_whole(service)
+    assert 5 < wait < STEPS
+
+
+async def test_who_cancels_a_start_that_is_closed_has_it_cancelled():
+    service, there = services(MemoryStore()), asyncio.Event()
+    starting = asyncio.ensure_future(stopped_at(service.start(), 0, there))
+    await there.wait()
+    starting.cancel()
+    await service.close()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert await none_left()
+
+
+async def test_a_task_whose_start_was_broken_off_goes_on_uncancelled(tmp_path: Path):
+    holder = SessionService.open(tmp_path)
+    waiting = SessionService.open(tmp_path, lock_timeout_s=None)
+
+    async def life() -> str:
+        try:
+            async with waiting:
+                return "entered"
+        except ServiceClosed:
+            await asyncio.sleep(0)
+            return f"closed, {asyncio.current_task().cancelling()}"
+
+    async with holder:
+        task = asyncio.ensure_future(life())
+        await asyncio.sleep(0.05)
+        await asyncio.wait_for(waiting.close(), 5)  # though it would wait for the lock for ever
+        assert await task == "closed, 0"
+
+
+async def test_a_start_on_another_loop_is_not_broken_off_from_here(tmp_path: Path):
+    service = SessionService.open(tmp_path, lock_timeout_s=None)
+    async with SessionService.open(tmp_path):
+        begun, over = threading.Event(), threading.Event()
+
+        async def other() -> None:
+            task = asyncio.ensure_future(service.start())
+            await asyncio.sleep(0.05)
+            begun.set()
+            await asyncio.to_thread(over.wait)
+            await service.close()
+            with pytest.raises(ServiceClosed):
+                await task
+
+        thread = asyncio.ensure_future(asyncio.to_thread(asyncio.run, other()))
+        await asyncio.to_thread(begun.wait)
+        with pytest.raises(WrongLoop):
+            await service.close()
+        over.set()
+        await thread
