@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .stack import Stack
     from .state import State
 
+_LOOK_S: Final = 0.005
 NOTHING: Final = Table()
 """The table of every session that is not loaded; nothing is ever in it."""
 
@@ -258,7 +259,7 @@ class Cell:
         Raises InvalidArgument, SessionDeleted, what loading raises, and CallTimeout after `timeout_s` seconds (None: no
         limit).
         """
-        deadline_s = deadline_in(timeout_s)
+        deadline_s, pause_s = deadline_in(timeout_s), 0.0
         while (state := self.state) is None:
             if self.deleted:
                 raise SessionDeleted(self.id)
@@ -272,6 +273,7 @@ class Cell:
                     await ref.started(None)
             except TimeoutError:
                 raise self._late(timeout_s) from None
-            if self.state is None:
-                await asyncio.sleep(0)  # crashed since; its restart is decided in the next turn of the loop
+            if self.state is None:  # crashed since, and its restart is decided in the next turn; or it is being deleted
+                await asyncio.sleep(pause_s)
+                pause_s = _LOOK_S
         return state

@@ -181,8 +181,9 @@ class Changes:
     ) -> Coroutine[Any, Any, Frame]:
         """Answer an open tool call, named by its ref or by the provider's call id, and return the result's frame.
 
-        The same result again returns the first one's frame. Raises CallUnknown for a call that is not on the path,
-        CallAlreadyAnswered for another result, CallAmbiguous when a call id names several open calls; else as `push`.
+        The same result again returns the first one's frame, and a `key` given then is not remembered: it did nothing.
+        Raises CallUnknown for a call that is not on the path, CallAlreadyAnswered for another result, CallAmbiguous
+        when a call id names several open calls; else as `push`.
         """
         command = AddToolResult(
             call, content, is_error, on=self._on, durability=durability, key=key, expect_head=expect_head

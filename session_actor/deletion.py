@@ -71,6 +71,8 @@ class Deleter(GenServer):
         except BaseException as error:
             self._cell.rest()
             if isinstance(error, SessionUnknown | SessionTombstoned):
+                if self._cell.lease is not None:  # there are handles, of the session that is gone
+                    self._cell.die()
                 raise SessionNotFound(self._cell.id) from None
             if isinstance(error, OSError):
                 raise _undeletable(self._cell, error) from error

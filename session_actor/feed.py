@@ -182,8 +182,7 @@ class ChangeFeed:
                 self._ending.append(None)
         self._feed = cell.feed = cell.feed or Feed(cell)
         self._feed.join(self)
-        telemetry.reading(1)
-        self._counted = weakref.finalize(self, telemetry.reading, -1)
+        self._counted = weakref.finalize(self, telemetry.reading())
         self._counted.atexit = False
 
     # --- what the feed tells ---

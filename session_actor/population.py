@@ -44,6 +44,7 @@ from .recency import Recency
 from .service_errors import (
     ServiceClosed,
     ServiceDown,
+    SessionCrashed,
     SessionDeleted,
     SessionFenced,
     SessionNotFound,
@@ -315,7 +316,10 @@ class Population:
         if isinstance(error, ServerStopped | ServerKilled | ServerDown):
             if cell.deleted or cell.fenced:
                 return SessionDeleted(cell.id) if cell.deleted else SessionFenced(cell.id)
-            return self.why_closed() or translate(error)
+            closed = self.why_closed()
+            if closed is not None or isinstance(error, ServerDown):
+                return closed or translate(error)
+            return SessionCrashed(cell.id)  # it was killed, or it stood in while the session could not be deleted
         of_the_session = OF_A_SESSION.get(type(error))
         return translate(error) if of_the_session is None else of_the_session(cell.id)
 

@@ -95,15 +95,17 @@ class SessionServer(SwappingServer):
         """Acquire the session, load it, and publish it. A store outage is waited out.
 
         Raises SessionNotFound, ForkUnfinished, and damage as StoreCorrupt. A session that was deleted
-        while it restarted is not started again.
+        while it rested or restarted is not started again, whatever has its id now.
         """
+        if self._cell.deleted:
+            return IGNORE
         why = "restarted" if self._cell.served else "loaded"
         try:
             with telemetry.span((*SESSION, "activation"), {"session": self._cell.id, "why": why}) as span:
                 await through_outages(self._load)
                 span.measured["records"] = self._state.seq
         except BaseException as error:
-            if self._cell.served and isinstance(error, SessionNotFound):
+            if self._cell.lease is not None and isinstance(error, SessionNotFound):
                 self._cell.die()
                 return IGNORE
             if not self._cell.served:  # the first start: there will be no other, but the next message may try again
@@ -117,6 +119,9 @@ class SessionServer(SwappingServer):
             lease = await store.acquire(self._cell.id, create=self._cell.birth is not None)
         except (SessionUnknown, SessionTombstoned):
             raise SessionNotFound(self._cell.id) from None
+        if self._cell.lease is not None and self._cell.lease.birth != lease.birth:
+            store.release(lease)  # another session has the id now
+            raise SessionNotFound(self._cell.id)
         arrived = await self.arrive(lease)
         state, report, snapshot_seq = arrived or await self._recover(lease)
         self._lease = lease

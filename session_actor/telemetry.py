@@ -45,8 +45,9 @@ attached: tuple[Attachment, ...] = ()
 """
 heard = False
 """Whether anybody hears of changes: a handler, or a reader of `Session.changes`. What every change looks at, alone."""
-_readers = 0
-_changing = threading.Lock()
+_readers: Final[set[object]] = set()
+_changing: Final = threading.RLock()
+"""Of one thread several times over: the collector may find a reader that is gone while a handler is attached."""
 _numbers: Final = count(1)
 _hearers: dict[Name, tuple[Attachment, ...]] = {}
 """Who hears of an event, by its name, of names that came before. A new one with every change of `attached`."""
@@ -83,7 +84,7 @@ def attach(
 
 def _attach(attachments: tuple[Attachment, ...]) -> None:
     globals()["attached"] = attachments
-    globals()["heard"] = bool(attachments) or _readers > 0
+    _listen()
     globals()["_hearers"] = {}  # last: whoever sees it sees who is attached
 
 
@@ -122,11 +123,22 @@ def _detach(attachment: Attachment) -> bool:
     return changed
 
 
-def reading(more: int) -> None:
-    """So many more readers of changes are there, or fewer."""
+def reading() -> Callable[[], None]:
+    """Another reader of changes is there; returns what tells that it is gone, which may be called anywhere."""
+    reader = object()
+    _readers.add(reader)
+    _listen()
+
+    def gone() -> None:
+        _readers.discard(reader)
+        _listen()
+
+    return gone
+
+
+def _listen() -> None:
     with _changing:
-        globals()["_readers"] = _readers + more
-        globals()["heard"] = bool(attached) or _readers > 0
+        globals()["heard"] = bool(attached or _readers)
 
 
 def hearers(name: Name) -> tuple[Attachment, ...]:
