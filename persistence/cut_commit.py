@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .catalog import Catalog, CatalogRow
     from .catalog_files import FileRow
     from .disk_thread import DiskThread
-    from .header import SegmentRef
+    from .header import RecordRef, SegmentRef
     from .trouble import Trouble
 
 _ASKED_ROWS: Final = 32
@@ -29,11 +29,12 @@ class CutCommit(NamedTuple):
     sealed: list[FileRow]
     dead: list[tuple[str, str]]
     first_live: int
-    log_end: SegmentRef | None
+    log_end: SegmentRef | None = None
+    bases: tuple[tuple[str, str, RecordRef], ...] = ()
 
     def make(self, catalog: Catalog) -> None:
         """Raises OSError, `CatalogCorrupt`: it may have happened all the same."""
-        catalog.commit_cut(self.rows, self.dead, self.first_live, self.sealed, self.log_end)
+        catalog.commit_cut(self.rows, self.dead, self.first_live, self.sealed, self.log_end, self.bases)
 
     def is_made(self, catalog: Catalog) -> bool:
         """Whether it happened, after it failed; what is so is on the disk then. Raises OSError, `CatalogCorrupt`."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from .ahead import cut_ahead
 from .archive import FileArchive
-from .burying_store import BuryingStore
 from .engine import Engine
 from .errors import (
     NotDurable,
@@ -25,23 +24,20 @@ from .errors import (
 from .events import Events, OnEvent
 from .frame_index import Runs
 from .listing import list_sessions
-from .lost import with_losses
+from .loading_store import LoadingStore
 from .names import check_session_id, new_birth
 from .newest import newest_records
-from .recovery import Recovered
 from .session_log import SessionLog
 from .snapshot import Slots, check_snapshot
 from .storage import OsDisk
-from .store import Lease, LoadedSession, Pruned, SessionInfo
+from .store import Lease, Pruned, SessionInfo
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from .mending import Salvage
     from .record import Record
-    from .salvaging import Salvaged, Salvager
     from .storage import Disk
-    from .store import Archive, Recovery, RecoveryReport
+    from .store import Archive, Recovery
 
 SEGMENT_BYTES: Final = 8 * 1024 * 1024
 JOURNAL_BYTES: Final = 1024 * 1024
@@ -51,7 +47,7 @@ BACKLOG_BYTES: Final = 64 * 1024 * 1024
 SYNC_INTERVAL_S: Final = 1.0
 
 
-class FileStore(BuryingStore):
+class FileStore(LoadingStore):
     """A `Store` in a directory of a local disk, for one process at a time.
 
     Levels `written` and `synced` are driven by whoever asks for them. Records at level `async` alone are written in the
@@ -87,7 +83,7 @@ class FileStore(BuryingStore):
         or, if the log is damaged, when the store is opened (see `store.Recovery`). `disk`: the system calls; None: the
         real ones. `on_event`: told, on the loop, what an operator would want to know; one that raises is detached.
         """
-        super().__init__(os.fspath(root))
+        super().__init__(os.fspath(root), OsDisk() if disk is None else disk, recovery)
         self._lock_timeout_s = lock_timeout_s
         self._backlog_records = backlog_records
         self._backlog_bytes = backlog_bytes
@@ -96,14 +92,9 @@ class FileStore(BuryingStore):
         self._cut_at_close = cut_at_close
         self._sync_interval_s = sync_interval_s
         self._allow_network_fs = allow_network_fs
-        self._recovery: Recovery = recovery
-        self._salvaged: dict[str, Salvaged] = {}
-        self._disk: Disk = OsDisk() if disk is None else disk
         self._events = Events(self._root, on_event)
         self._changing = False
         self._leaves_log = False
-        self._recovered = Recovered()
-        self._logs: dict[str, SessionLog] = {}
         self._token = 0
 
     @property
@@ -143,14 +134,14 @@ class FileStore(BuryingStore):
         )
         try:
             self._recovered = await engine.open(self._lock_timeout_s, allow_network_fs=self._allow_network_fs)
+            self._logs, self._salvaged = self._recovered.logs, {}
             if self._recovery != "strict" and self._recovered.damage:
-                self._salvaged = await self._salvager(engine, self._recovery).whole_log(self._recovered)
+                await self._salvager(engine, self._recovery).whole_log(self._recovered)
         except BaseException:
             engine.let_go()
             raise
         finally:
             self._changing = False
-        self._logs = self._recovered.logs
         self._leaves_log = False
         self._engine = engine
         self._backlog = engine.backlog
@@ -212,6 +203,9 @@ class FileStore(BuryingStore):
             found, deleted = await engine.look_ups.find(session)
             if engine.closed:
                 raise StoreClosed(f"the store at {self._root} was closed meanwhile: open it again")
+        if engine.cutter.commits.may_replace(session):
+            await self._settled(engine)
+            return await self.acquire(session, create=create)
         log = self._logs.get(session) or found
         if log is not None:
             self._check_damage(log)
@@ -247,21 +241,6 @@ class FileStore(BuryingStore):
         if damage is not None:
             raise damage
 
-    async def load(self, lease: Lease, *, before: int | None = None, snapshots: bool = True) -> LoadedSession:
-        """See `Store.load`."""
-        engine, log, torn = self._opened(), self._held(lease), tuple(self._recovered.torn)
-        try:
-            try:
-                loaded = await engine.loader.load(log, torn, before=before, snapshots=snapshots)
-            except StoreCorrupt:
-                if self._recovery == "strict":
-                    raise
-                log = await asyncio.shield(self._keep(self._salvage(lease, self._recovery)))
-                loaded = await engine.loader.load(log, torn, before=before, snapshots=snapshots)
-        finally:
-            self._held(lease)
-        return with_losses(loaded, self._salvaged.pop(log.session, None))
-
     async def newest(self, session: str, count: int = 1) -> list[Record]:
         """The newest records of a session, at most `count`; it is not loaded for it, nor taken from its owner.
 
@@ -270,47 +249,6 @@ class FileStore(BuryingStore):
         engine, log = self._opened(), self._logs.get(check_session_id(session))
         gone = log is not None and not log.exists
         return [] if gone else await newest_records(self._disk, engine, session, log, count)
-
-    async def load_as_it_is(self, lease: Lease, *, snapshots: bool = True) -> LoadedSession:
-        """As `load`, for who reads beside the session's owner: what is damaged is not salvaged, but StoreCorrupt."""
-        engine, log, torn = self._opened(), self._held(lease), tuple(self._recovered.torn)
-        loaded = await engine.loader.load(log, torn, snapshots=snapshots)
-        self._held(lease)
-        return loaded
-
-    async def salvage(self, lease: Lease, salvage: Salvage) -> RecoveryReport:
-        """Keep what can be kept of a damaged session, by a new birth; originals go to aside/. Cancelled, it goes on.
-
-        The lease stays valid. Raises `Fenced`, `NotDurable`, OSError; `StoreCorrupt`: nothing was kept, nor changed.
-        """
-        if lease.session not in self._salvaged:  # with the whole log, when it was opened
-            await asyncio.shield(self._keep(self._salvage(lease, salvage)))
-        return (await self.load(lease, snapshots=False)).report
-
-    def _salvager(self, engine: Engine, salvage: Salvage) -> Salvager:
-        from .salvaging import Salvager
-
-        return Salvager(self._disk, engine, salvage)
-
-    async def _salvage(self, lease: Lease, salvage: Salvage) -> SessionLog:
-        engine = self._opened()
-        await self._flush(engine, "written", engine.backlog.appended_position)
-        log = self._held(lease)
-        self._in_salvage.append(log)
-        try:
-            salvaged = await self._salvager(engine, salvage).session(log)
-        finally:
-            self._in_salvage.remove(log)
-            self._forget_idle([log])
-        if salvaged is None and log.exists:
-            raise StoreCorrupt(self._root, f"nothing of session {log.session!r} can be kept by salvage {salvage!r}")
-        if salvaged is not None:
-            holder, log.lease = log.lease, None
-            if holder is not None:
-                holder.state, holder.birth, salvaged.log.lease = salvaged.log, salvaged.log.birth, holder
-            self._logs[log.session] = salvaged.log
-            self._salvaged[log.session] = salvaged
-        return self._held(lease)
 
     def save(self, lease: Lease, seq: int, data: bytes) -> None:
         """See `Store.save`."""
@@ -364,19 +302,6 @@ class FileStore(BuryingStore):
         """A record of the session could not be encoded: its owner must load it again."""
         self._opened().snapshotter.discard(log)
         log.end_lease()
-
-    def _forget_idle(self, logs: Iterable[SessionLog]) -> None:
-        """Keep nothing in memory of sessions that nobody holds and that are whole in their journals."""
-        for log in logs:
-            in_journal = log.extent is not None and log.extent.seq == log.appended_seq
-            if log in self._in_salvage or (self._engine is not None and self._engine.snapshotter.waits(log)):
-                continue
-            if log.lease is None and (log.dead or in_journal or not log.appended_seq):
-                self._recovered.proven_whole.discard(log)
-                if self._logs.get(log.session) is log:
-                    del self._logs[log.session]
-                    if self._engine is not None:
-                        self._engine.look_ups.forgotten(log.session)
 
     def abandon(self) -> None:
         """In a forked child: the store stays the parent's, and this copy of it is closed without touching anything."""

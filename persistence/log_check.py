@@ -53,32 +53,39 @@ class LogCheck:
             what = f"a torn end of {size} bytes, which a crash left unfinished"
             advice = "nothing, opening the store keeps it aside"
             findings.note("torn", survey.path(number), what, advice, offset=offset)
-        for number, damage in list(survey.damage):
-            self._tell(number, damage)
         self.dead = survey.dead()
+        newest = survey.newest_births()
+
+        def is_missed(owner: Owner) -> bool:
+            """Whether somebody misses what is lost of a birth."""
+            link, last = link_of(owner), newest.get(owner[0], owner)
+            is_followed = last != owner and link is not None and link.seq > 0 and link_of(last) is not None
+            return owner not in self.dead and link is not None and not is_followed
+
+        for number, damage in list(survey.damage):
+            self._tell(number, damage, is_missed)
         for logged in survey.records():
             self._follow(logged, link_of)
         for number, damage in survey.odd:
-            if damage.owners is None or not all(self._is_dead(owner, link_of) for owner in damage.owners):
-                self._tell(number, damage)
+            self._tell(number, damage, is_missed)
         findings.size_bytes += survey.size_bytes
 
     def sums_of(self, owner: Owner) -> dict[int, str]:
         """By their numbers, the sums of those records of a birth in the log that were asked for."""
         return self._sums.get(owner, {})
 
-    def _tell(self, number: int, damage: Damage) -> None:
-        self._blamed.update(damage.owners or ())
+    def _tell(self, number: int, damage: Damage, is_missed: Callable[[Owner], bool]) -> None:
+        owners = [owner for owner in damage.owners or () if is_missed(owner)]
+        if damage.owners and not owners:
+            return
+        self._blamed.update(owners)
         why = self._survey.unreadable.get(number, "bytes that were synced cannot be read")
-        sessions = sorted({session for session, _ in damage.owners or ()})
+        sessions = sorted({session for session, _ in owners})
         if not sessions:
             why += "; records of any session may be lost"
             self._findings.damage("log", damage.path, why, SALVAGE, offset=damage.offset)
         for session in sessions:
             self._findings.damage("log", damage.path, why, SALVAGE, offset=damage.offset, session=session)
-
-    def _is_dead(self, owner: Owner, link_of: Callable[[Owner], Link | None]) -> bool:
-        return owner in self.dead or link_of(owner) is None
 
     def _follow(self, logged: Logged, link_of: Callable[[Owner], Link | None]) -> None:
         owner, record = logged.owner, logged.record

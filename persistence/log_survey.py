@@ -165,9 +165,25 @@ class LogSurvey:
                 else:
                     yield Logged(number, begin, owner, line, record)
 
+    def newest_births(self) -> dict[str, Owner]:
+        """Of each session in the log the last birth that has records there."""
+        places = {
+            owner: (number_of(scan.path), spans[-2])
+            for scan in self.kept
+            for key, spans in scan.spans.items()
+            if (owner := read_owner(key)) is not None
+        }
+        return {owner[0]: owner for owner in sorted(places, key=places.__getitem__)}
+
     def dead(self) -> set[Owner]:
-        """The births whose tombstones are in the log."""
-        found: set[Owner] = set()
+        """The births whose tombstones are in the log, or are lost there: a later birth was made after that."""
+        newest = self.newest_births()
+        found = {
+            owner
+            for scan in self.kept
+            for key in scan.spans
+            if (owner := read_owner(key)) is not None and newest[owner[0]] != owner
+        }
         for scan in self.kept:
             if not scan.marked:
                 continue

@@ -26,7 +26,7 @@ from .session_log import SessionLog
 from .store import TornTail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from .disk_thread import DiskThread
     from .log import Log
@@ -58,6 +58,13 @@ class Recovered:
         """Segment and offset of each session's newest record in the log."""
         self.first_seqs: dict[SessionLog, int] = {}
         """The number of its oldest record there."""
+        self.unsure_births: set[tuple[str, str]] = set()
+        """Births that damage names, and that nobody knows: the name itself may be damaged."""
+
+    def missed_by(self, births: Collection[tuple[str, str]]) -> Found:
+        """The damage by which some of these births may have lost records."""
+        concerned = {*births, *self.unsure_births} if births else set[tuple[str, str]]()
+        return [found for found in self.damage if concerned and not concerned.isdisjoint(found[1].owners or concerned)]
 
 
 class LogRecovery:
@@ -329,6 +336,7 @@ class LogRecovery:
             if owners and all(log is not None and log.dead for log in owners):
                 continue
             concerning.append((number, damage))
+            self._found.unsure_births.update(owner for owner in damage.owners or () if owner not in self._births)
             if not owners or None in owners:
                 self._found.unowned_damage = error
                 last_unowned = (number, damage.offset or _ALL)  # lines behind another header may be another's

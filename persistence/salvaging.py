@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from .errors import LineDamaged
+from .errors import CatalogCorrupt, LineDamaged, NotDurable, PersistenceError, StoreCorrupt, StoreVersionTooNew
 from .gap import Link, first_misfit
 from .keeping import Aside
 from .record import Record, decode_record
-from .salvage import SessionCopy, Source, install
+from .reserve import is_full
+from .salvage import SessionCopy, Source, commit_of, old_files, remove_files
 from .segment import read_spans
 from .session_log import Extent, SessionLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from .catalog import CatalogRow
+    from .cut_commit import CutCommit
     from .engine import Engine
     from .mending import Salvage
     from .recovery import Recovered
@@ -37,14 +40,25 @@ class Salvaged(NamedTuple):
     """How many records do not count any more, those in gaps included."""
 
 
+class _Ready(NamedTuple):
+    """A session that is copied, and not yet replaced by its copy."""
+
+    salvaged: Salvaged
+    commit: CutCommit
+    old_files: list[str]
+
+
 class Salvager:
     """Salvages sessions of one open store."""
 
-    def __init__(self, disk: Disk, engine: Engine, salvage: Salvage) -> None:
-        """Nothing is done yet."""
+    def __init__(
+        self, disk: Disk, engine: Engine, salvage: Salvage, replaced: Callable[[SessionLog, Salvaged], None]
+    ) -> None:
+        """Nothing is done yet. `replaced(log, salvaged)`: told on the loop of each session, perhaps twice."""
         self._disk = disk
         self._engine = engine
         self._salvage: Salvage = salvage
+        self._replaced = replaced
 
     async def session(self, log: SessionLog, lost_at_end: int = 0, kept_at: tuple[str, ...] = ()) -> Salvaged | None:
         """Copy what can be kept of a session to a new birth; all its records must be written. None: nothing can.
@@ -52,34 +66,80 @@ class Salvager:
         Of a birth that was salvaged or deleted while this waited for its turn nothing can: it is void.
 
         `lost_at_end`: so many records are known to be lost behind its newest. `kept_at`: what is kept of it already.
-        Raises `CatalogCorrupt`, OSError; then nothing has changed.
+        Raises `CatalogCorrupt`, `NotDurable`, OSError; then nothing has changed, or it is not known whether it has:
+        whoever holds the session loses it, and it is to be settled before it is lent again.
         """
         engine = self._engine
         async with engine.alone():
-            if log.dead or log.dying:
+            if engine.trouble.lost is not None:
+                raise NotDurable(log.appended_seq, "written", str(engine.trouble.lost))
+            if log.dead or log.dying or await self._is_void(log):
                 return None
             segments = [segment for segment in engine.log.live() if log in segment.spans]
-            salvaged = await engine.run_cut(lambda: self._copy(log, segments, lost_at_end))
-            if salvaged is not None:
-                log.dead = True
-                engine.snapshotter.discard(log)
-                salvaged = salvaged._replace(kept_at=(*kept_at, *salvaged.kept_at))
-                engine.events.tell("salvaged", {"lost": salvaged.lost}, session=log.session, kept_at=salvaged.kept_at)
-        return salvaged
+            try:
+                ready = await engine.run_cut(lambda: self._copy(log, segments, lost_at_end, kept_at))
+                if ready is not None:
+                    await self._replace(log, ready)
+            except BaseException:
+                self._failed(log)
+                raise
+        return None if ready is None else ready.salvaged
 
-    def _copy(self, log: SessionLog, segments: list[Segment], lost_at_end: int) -> Salvaged | None:
+    async def _is_void(self, log: SessionLog) -> bool:
+        """Whether the catalog has another birth in the place of this one; whoever holds it loses it then."""
+        catalog, unforgotten = self._engine.catalog, self._engine.cutter.unforgotten
+
+        def job() -> bool:
+            row = catalog.get(log.session)
+            is_replaced = row is not None and row.birth != log.birth and (log.session, row.birth) not in unforgotten
+            return is_replaced or log.birth in catalog.dead_births(log.session)
+
+        is_void = await self._engine.run_cut(job)
+        if is_void:
+            log.dead = True
+            log.end_lease()
+        return is_void
+
+    def _copy(
+        self, log: SessionLog, segments: list[Segment], lost_at_end: int, kept_at: tuple[str, ...]
+    ) -> _Ready | None:
         catalog, layout = self._engine.catalog, self._engine.layout
         row = catalog.get(log.session)
-        if row is not None and row.birth != log.birth:
+        if row is not None and row.birth != log.birth:  # that one is deleted, and the catalog not told yet
             row = None
         logged = partial(self._logged, log, segments)
         source = Source(log.session, log.birth, log.created_us, row, logged, lost_at_end, log.unusable)
         copied = SessionCopy(self._disk, layout, catalog, source, self._salvage).run()
         if copied is None:
             return None
-        install(self._disk, layout, catalog, source, copied)
         lost = copied.dropped + sum(last - first + 1 for first, last in copied.gaps)
-        return Salvaged(log_of(copied.row), copied.dropped, tuple(copied.kept_at), lost)
+        salvaged = Salvaged(log_of(copied.row), copied.dropped, (*kept_at, *copied.kept_at), lost)
+        return _Ready(salvaged, commit_of(catalog, source, copied), old_files(self._disk, layout, source, copied))
+
+    async def _replace(self, log: SessionLog, ready: _Ready) -> None:
+        """Let the new birth count. When that fails, find out whether it happened all the same."""
+        engine, salvaged = self._engine, ready.salvaged
+
+        def made() -> None:
+            log.dead = True
+            engine.snapshotter.discard(log)
+            self._replaced(log, salvaged)
+            engine.events.tell("salvaged", {"lost": salvaged.lost}, session=log.session, kept_at=salvaged.kept_at)
+
+        commits = engine.cutter.commits
+        try:
+            await commits.make(ready.commit, made)
+        except (OSError, PersistenceError):
+            if not await commits.settle():
+                raise
+        await engine.run_cut(partial(remove_files, self._disk, ready.old_files))
+
+    def _failed(self, log: SessionLog) -> None:
+        """The copy's snapshot may be in the place of one; nothing may be appended to what is perhaps replaced."""
+        log.slots = None
+        if self._engine.cutter.commits.may_replace(log.session):
+            log.end_lease()
+            self._engine.snapshotter.forget(log)
 
     def _logged(self, log: SessionLog, segments: list[Segment]) -> Iterator[tuple[Record, bytes]]:
         """The session's records in the log that can be read."""
@@ -102,30 +162,44 @@ class Salvager:
 
     # --- the log ------------------------------------------------------------------------------------------------------
 
-    async def whole_log(self, recovered: Recovered) -> dict[str, Salvaged]:
+    async def whole_log(self, recovered: Recovered) -> None:
         """Salvage every session that damage of the log concerns, and move the log into the journals.
 
-        For a store that was just opened. Returns what was salvaged, by session; `recovered.logs` has it, too. Damaged
-        segments are kept aside. Raises `StoreCorrupt`, OSError; what was salvaged until then stays so.
+        For a store that was just opened. `recovered.logs` has what was salvaged. Damaged segments are kept aside.
+        Sessions whose files the disk refuses stay damaged, and the log as long as it takes: this is done again when the
+        store is opened next. Raises `CatalogCorrupt`, OSError when the disk is full or refuses the log; what was
+        salvaged until then stays so.
         """
-        engine, found = self._engine, dict[str, Salvaged]()
+        engine, refused = self._engine, set[tuple[str, str]]()
         kept_at = await engine.run_cut(lambda: self._keep_segments(recovered))
         for log in [log for log in recovered.logs.values() if not log.dead]:
-            lost = _lost_at_end(recovered, log)
-            if log.damage is None and await engine.run_cut(partial(self._follows, log)):
-                continue
-            salvaged = await self.session(log, lost, tuple(kept_at))
-            if salvaged is not None:
-                found[log.session] = salvaged
-                recovered.logs[log.session] = salvaged.log
+            with self._noting("salvage_failed"):
+                refused.add((log.session, log.birth))
+                if log.damage is not None or not await engine.run_cut(partial(self._follows, log)):
+                    await self.session(log, _lost_at_end(recovered, log), tuple(kept_at))
+                refused.discard((log.session, log.birth))
+            if (log.session, log.birth) in refused:
+                log.damage = log.damage or recovered.unowned_damage
         recovered.unowned_damage = None
         recovered.proven_whole.clear()
-        recovered.damage.clear()
-        engine.log.damaged = None
-        while await engine.cutter.cut():
-            pass
-        await engine.cutter.give_up_lost()
-        return found
+        recovered.damage = recovered.missed_by(refused)
+        engine.log.damaged = min((number for number, _ in recovered.damage), default=None)
+        with self._noting("cut_failed"):
+            await engine.cutter.cut_all()
+        if not recovered.damage:
+            await engine.cutter.give_up_lost()
+
+    @contextlib.contextmanager
+    def _noting(self, name: str) -> Generator[None]:
+        """What is refused of one session says nothing of the others; a full disk, or a damaged catalog, does."""
+        try:
+            yield
+        except CatalogCorrupt:
+            raise
+        except (OSError, StoreCorrupt, StoreVersionTooNew) as error:
+            if is_full(error):
+                raise
+            self._engine.trouble.note(error, name)
 
     def _keep_segments(self, recovered: Recovered) -> list[str]:
         aside = Aside(self._disk, self._engine.layout.aside)

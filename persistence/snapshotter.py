@@ -118,6 +118,10 @@ class Snapshotter:
         last = 0 if log.dead or log.dying else log.appended_seq
         self._keep(log, [queued for queued in self._queue.get(log, ()) if queued.seq <= last])
 
+    def forget(self, log: SessionLog) -> None:
+        """Write none of a session that may have another birth by now: it would take the place of that one's."""
+        self._queue.pop(log, None)
+
     def _keep(self, log: SessionLog, waiting: list[Queued]) -> None:
         """These are all that wait of a session."""
         if waiting:
