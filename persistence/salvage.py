@@ -11,8 +11,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from .beyond import beyond
+from .beyond import beyond, unknown
 from .catalog import CatalogRow
+from .cut_commit import CutCommit
 from .gap import Link
 from .header import RecordRef
 from .journal import Part
@@ -22,6 +23,7 @@ from .journal_walk import Bad, Good, Walk
 from .keeping import Aside
 from .mending import Mender
 from .names import journal_path, new_birth
+from .shelf import journal_numbers
 from .snapshot import look
 from .snapshot_copy import SnapshotCopy
 
@@ -139,8 +141,8 @@ class SessionCopy:
         mender = self._mender = Mender(self._salvage, Link(base.seq, base.sum))
         self._sealed, self._kept_at = [], []
         files = [] if source.row is None else expected_files(self._catalog, source.row)
-        behind = self._beyond(files[-1]) if files else []
-        number = max([self._next_number(), *(one.number + 1 for one in behind)])
+        behind = self._beyond(files[-1] if files else None)
+        number = self._next_number()
         copy: JournalCopy | None = None
         losses = 0, 0, 0
         for place, file in enumerate(files):
@@ -168,20 +170,35 @@ class SessionCopy:
         return max(0, newest - mender.link.seq)
 
     def _old_numbers(self, files: Sequence[Expected]) -> list[int]:
-        numbers = {file.number for file in files}
-        numbers.update(self._catalog.files.numbers(self._source.session, self._source.birth))
-        return sorted(numbers)
+        """The files of the old birth; those that nobody counts are kept, for an older catalog may not know of them."""
+        source, counted = self._source, {file.number for file in files}
+        pruned, found = set(self._catalog.files.numbers(source.session, source.birth)), set(counted)
+        for number in set(journal_numbers(self._disk, self._folder, source.session)) - counted - self._written:
+            walk = Walk(self._disk, f"{self._folder}/{journal_path(source.session, number)}")
+            if walk.header is not None and (walk.header.session, walk.header.birth) == (source.session, source.birth):
+                found.add(number)
+                if number not in pruned:
+                    self._keep(walk.path)
+        return sorted(found)
 
     def _next_number(self) -> int:
-        row = self._source.row
-        numbers = self._catalog.files.numbers(self._source.session, self._source.birth)
-        return max([0 if row is None else row.journal, *numbers]) + 1
+        """Behind all that are counted or there, whoever's they are."""
+        session, row = self._source.session, self._source.row
+        numbers = set(journal_numbers(self._disk, self._folder, session)) - self._written
+        numbers.update(self._catalog.files.numbers(session, self._source.birth))
+        return max(0 if row is None else row.journal, *numbers, 0) + 1
 
     def _new_file(self, number: int) -> JournalCopy:
-        source = self._source
-        link = self._mender.link
         self._written.add(number)
-        self._newest = JournalCopy(self._disk, self._folder, source.session, self._birth, number, link)
+        self._newest = JournalCopy(
+            self._disk,
+            self._folder,
+            self._source.session,
+            birth=self._birth,
+            copies=self._source.birth,
+            number=number,
+            before=self._mender.link,
+        )
         return self._newest
 
     # --- journals -----------------------------------------------------------------------------------------------------
@@ -197,8 +214,9 @@ class SessionCopy:
         copy = self._new_file(number)
         pruned = self._pruned if file.first_seq is None else file.first_seq - 1
         self._write(copy, mender.skip(min(pruned, self._pruned), "pruned", self._created_us))
-        self._spoilt += walk.header is None
-        if self._is_ours(walk, file):
+        is_ours = self._is_ours(walk, file)
+        self._spoilt += walk.header is None or not is_ours
+        if is_ours:
             for item in walk.items(file.bytes):
                 if isinstance(item, Good):
                     self._write(copy, mender.take(item.record, item.line))
@@ -209,13 +227,19 @@ class SessionCopy:
             copy.close()
         return copy
 
-    def _beyond(self, newest: Expected) -> list[Beyond]:
-        """What follows the newest file's valid part, and the log does not have: the catalog is older."""
-        source = self._source
-        part = Part(newest.number, newest.bytes, newest.bytes, None, newest.last_seq, newest.sum, newest.crc)
-        found = beyond(self._disk, self._folder, part, (source.session, source.birth))
-        logged = [record.seq for record, _ in source.logged()] if found else []
-        left_by_a_cut = found and logged[:1] == [newest.last_seq + 1] and found[-1].last.seq <= logged[-1]
+    def _beyond(self, newest: Expected | None) -> list[Beyond]:
+        """What follows the newest file's valid part, and the log does not have: the catalog is older.
+
+        `newest`: None where it knows of no file.
+        """
+        owner = self._source.session, self._source.birth
+        if newest is None:
+            seq, found = 0, unknown(self._disk, self._folder, owner)
+        else:
+            part = Part(newest.number, newest.bytes, newest.bytes, None, newest.last_seq, newest.sum, newest.crc)
+            seq, found = newest.last_seq, beyond(self._disk, self._folder, part, owner)
+        logged = {record.seq for record, _ in self._source.logged()} if found else set[int]()
+        left_by_a_cut = found and logged.issuperset(range(seq + 1, found[-1].last.seq + 1))
         return [] if left_by_a_cut else found
 
     def _copy_beyond(self, copy: JournalCopy, found: list[Beyond]) -> None:
@@ -239,7 +263,7 @@ class SessionCopy:
     def _keep(self, path: str) -> None:
         """Keep a file before it is taken out of use."""
         kept = self._aside.copy(path, f"{path.rpartition('/')[2]}-{self._source.birth}.damaged")
-        if kept is not None:
+        if kept is not None and kept not in self._kept_at:
             self._kept_at.append(kept)
 
     # --- the log ------------------------------------------------------------------------------------------------------
@@ -279,17 +303,26 @@ def _before(walk: Walk, file: Expected) -> Link:
     return Link((file.first_seq or 1) - 1, "", is_gap=True)
 
 
-def install(disk: Disk, layout: Layout, catalog: Catalog, source: Source, copied: Copied) -> None:
-    """Put the new birth in the place of the old one, and remove the old one's files. Blocks.
+def commit_of(catalog: Catalog, source: Source, copied: Copied) -> CutCommit:
+    """What puts the new birth in the place of the old one. Blocks. Raises `CatalogCorrupt`, OSError."""
+    row, base = copied.row, copied.base
+    bases = ((row.session, row.birth, base),) if base.seq else ()
+    dead, first_live = [(source.session, source.birth)], catalog.first_live_segment()
+    return CutCommit([row], copied.sealed, dead, first_live, bases=bases)
 
-    Raises `CatalogCorrupt`, OSError; then the old one is still there. Files that cannot be removed count for nothing:
-    verifying tells of them, and repair removes them.
+
+def old_files(disk: Disk, layout: Layout, source: Source, copied: Copied) -> list[str]:
+    """The files of the old birth. Blocks. Raises OSError."""
+    slots = look(disk, layout.snapshots, source.session, source.birth)
+    return [*copied.old_paths, *(slot.path for slot in slots.good), *slots.damaged]
+
+
+def remove_files(disk: Disk, paths: Iterable[str]) -> None:
+    """Remove the files of a birth that was replaced. Blocks.
+
+    Those that cannot be removed count for nothing: verifying tells of them, and repair removes them.
     """
-    row, slots = copied.row, look(disk, layout.snapshots, source.session, source.birth)
-    if copied.base.seq:
-        catalog.files.drop(row.session, row.birth, [], forgotten=[], base=copied.base)
-    catalog.commit_cut([row], [(source.session, source.birth)], catalog.first_live_segment(), copied.sealed)
-    for path in (*copied.old_paths, *(slot.path for slot in slots.good), *slots.damaged):
+    for path in paths:
         with contextlib.suppress(OSError):
             disk.unlink(path)
             disk.sync_dir(path.rpartition("/")[0])
