@@ -235,6 +235,15 @@ class Lifetime:
         """Whether `close` was called and is through."""
         return self.heir is not None or (self._closing is not None and self._closing.done())
 
+    def when_closed(self, told: Callable[[BaseException | None], None]) -> bool:
+        """Have it told when the closing that goes on is through, with what it raised; False: none goes on."""
+        if self._closing is None:
+            return False
+        self._closing.add_done_callback(
+            lambda closing: told(asyncio.CancelledError() if closing.cancelled() else closing.exception())
+        )
+        return True
+
     async def close(self, *, handing: bool = False) -> None:
         """Take it down, in a task of its own: cancelling gives up the wait, and a second call joins the first.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from inspect import iscoroutinefunction
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
@@ -164,10 +165,19 @@ def _offered(handover: object) -> Handover | ForeignHandover:
 
 async def _to_process(lifetime: Lifetime) -> None:
     measured: dict[str, float] = {"sessions": lifetime.population.live}
-    with handing_over("process", measured):
+    with handing_over("process", measured) as telling:
         await lifetime.prepare_closing()
         refusing_s = perf_counter()
-        await lifetime.close(handing=True)
+
+        def closed(error: BaseException | None) -> None:
+            measured["closed_ms"] = ms_since(refusing_s)
+            telling.end(error)
+
+        try:
+            await lifetime.close(handing=True)
+        except CancelledError:
+            telling.goes_on = lifetime.when_closed(closed)
+            raise
         if lifetime.heir is not None:
             raise _gone()
         measured["closed_ms"] = ms_since(refusing_s)

@@ -25,14 +25,35 @@ def ms_since(begun_s: float) -> float:
     return (perf_counter() - begun_s) * 1000
 
 
+class HandingOver:
+    """One handover, as it is told."""
+
+    def __init__(self, to: str, measured: dict[str, float]) -> None:
+        """Tell its start. `measured` is told at the start and at the stop."""
+        self._begun_s = perf_counter()
+        self._to = to
+        self._measured = measured
+        self.goes_on = False
+        """Nobody waits for it any more, and its end is told all the same."""
+        tell("start", dict(measured), to=to)
+
+    def end(self, error: BaseException | None) -> None:
+        """Tell its stop, or its exception."""
+        took: dict[str, float] = {"duration_ms": ms_since(self._begun_s)}
+        if error is None:
+            tell("stop", {**took, **self._measured}, to=self._to)
+        else:
+            tell("exception", took, to=self._to, error=type(error).__name__)
+
+
 @contextmanager
-def handing_over(to: str, measured: dict[str, float]) -> Generator[None]:
-    """Tell the start of a handover, and its stop or its exception; `measured` is told at the start and at the stop."""
-    begun_s = perf_counter()
-    tell("start", dict(measured), to=to)
+def handing_over(to: str, measured: dict[str, float]) -> Generator[HandingOver]:
+    """Tell the start of a handover, and its end unless it goes on without this."""
+    telling = HandingOver(to, measured)
     try:
-        yield
+        yield telling
     except BaseException as error:
-        tell("exception", {"duration_ms": ms_since(begun_s)}, to=to, error=type(error).__name__)
+        if not telling.goes_on:
+            telling.end(error)
         raise
-    tell("stop", {"duration_ms": ms_since(begun_s), **measured}, to=to)
+    telling.end(None)

@@ -78,8 +78,9 @@ async def import_transcript(
         service: a running one.
         path: the file. It is read in pieces, off the loop.
         form: `ndjson` (our own export), `pi`, `claude-code`, `openai-chat`, `anthropic`; None: as it looks.
-        session_id: the session to import into; of a file of several conversations they are `<session_id>-1`,
-            `<session_id>-2` … None: as the file calls it, else the name of the file.
+        session_id: the session to import into. None: as the file calls it, else the name of the file. Of a file of
+            several bodies or exports they are `<session_id>-1`, `<session_id>-2` …; of one of several lists the first
+            has the name itself, and the second is `<session_id>-2`.
 
     Raises:
         InvalidArgument: the form is none of these; or `path` is no path, or that of a pipe or a device.

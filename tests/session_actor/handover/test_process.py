@@ -134,6 +134,52 @@ async def test_a_long_log_is_cut_and_long_sessions_are_saved_while_they_are_stil
         assert len(await inputs(session)) == 150 + served
 
 
+async def test_a_handover_that_nobody_waits_for_any_more_goes_on_and_its_end_is_told(folder):
+    told: list = []
+    detach = telemetry.attach(("session_actor", "handover"), lambda *event: told.append(event))
+    service = SessionService.open(folder)
+    await service.start()
+    session = await service.session("a", create=True)
+    await session.push("x")
+    handing = asyncio.create_task(service.handover("process"))
+    while service._lifetime._closing is None:  # noqa: ASYNC110 - there is no event for it
+        await asyncio.sleep(0)
+    closing = service._lifetime._closing
+    handing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await handing
+    assert [name[-1] for name, *_ in told] == ["start"]
+    await closing
+    await asyncio.sleep(0)
+    detach()
+
+    assert [name[-1] for name, *_ in told] == ["start", "stop"]
+    assert told[1][1]["sessions"] == 1
+    assert 0 < told[1][1]["closed_ms"] < told[1][1]["duration_ms"]
+    async with reopened(folder, "a") as session:
+        assert await inputs(session) == ["x"]
+
+
+async def test_a_handover_that_is_cancelled_before_it_has_effect_is_told_as_cancelled(folder):
+    told: list = []
+    detach = telemetry.attach(("session_actor", "handover"), lambda *event: told.append(event))
+    async with SessionService.open(folder) as service:
+        session = await service.session("a", create=True)
+        await session.push("to be written first")
+        handing = asyncio.create_task(service.handover("process"))
+        await asyncio.sleep(0)
+        assert service._lifetime._closing is None
+        handing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await handing
+        assert [(name[-1], metadata.get("error")) for name, _, metadata in told] == [
+            ("start", None),
+            ("exception", "CancelledError"),
+        ]
+        assert (await session.push("and on")).id == 2
+    detach()
+
+
 async def test_a_memory_store_can_be_let_go_as_well():
     service = SessionService.open(MemoryStore())
     await service.start()

@@ -177,6 +177,26 @@ async def test_one_that_waits_for_its_hook_can_be_given_up_and_one_that_will_run
         assert service.health().hooks.unregistered == ()
 
 
+async def test_what_failed_at_once_is_not_tried_again_at_once(calls, store, clock):
+    names = [f"bill{number}" for number in range(20)]
+    for name in names:
+        calls.fails[name] = 1
+    async with opened(store, *(calls.must(name) for name in names), clock=clock) as service:
+        await ended(service)
+        await until(lambda: len(calls.names) == len(names))
+        await turns()
+        clock.advance(0.79)
+        tried = []
+        for _ in range(42):
+            await turns(5)
+            tried.append(len(calls.names) - len(names))
+            clock.advance(0.01)
+        await idle(service)
+    assert tried[0] == 0
+    assert tried[-1] == len(names)  # a second, and a fifth of it more or less
+    assert len(set(tried)) > 5
+
+
 @pytest.mark.usefixtures("evenly")
 async def test_a_failing_hook_holds_up_no_other(calls, store, clock):
     calls.fails["bill"] = 1
