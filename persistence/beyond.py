@@ -16,6 +16,7 @@ from .lines import read_lines
 from .names import journal_path
 from .plain_file import NotPlain, open_plain
 from .record import MAX_LINE_BYTES, decode_record, verify
+from .shelf import journal_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,24 +45,37 @@ def beyond(disk: Disk, folder: str, part: Part, owner: Owner) -> list[Beyond]:
 
     `folder`: of the journals. Empty: no record does. Raises `StoreVersionTooNew`, OSError.
     """
+    return _chain(disk, folder, owner, Beyond(part.number, part.end, Link(part.last_seq, part.sum), None))
+
+
+def unknown(disk: Disk, folder: str, owner: Owner) -> list[Beyond]:
+    """The same of a journal of which no file is counted, from its first record on. Blocks; raises the same."""
+    numbers = journal_numbers(disk, folder, owner[0])
+    chains = [_chain(disk, folder, owner, Beyond(number, 0, Link(), None)) for number in numbers]
+    return max(chains, key=lambda chain: chain[-1].last.seq if chain else 0, default=[])
+
+
+def uncounted(path: str, offset: int, last_seq: int) -> StoreCorrupt:
+    """The error for records up to `last_seq` that are sound, that nobody counts, and that the log does not have."""
+    what = f"records up to {last_seq} follow that the catalog does not count"
+    return StoreCorrupt(path, f"{what}: it is older than the journal (offset {offset})")
+
+
+def _chain(disk: Disk, folder: str, owner: Owner, begin: Beyond) -> list[Beyond]:
+    """What follows `begin`, in its file and in those that go on from it; empty when there is no record in them."""
     found: list[Beyond] = []
-    start = Link(part.last_seq, part.sum)
-    one = _read(disk, folder, owner, Beyond(part.number, part.end, start, None))
+    one = _read(disk, folder, owner, begin)
     while one is not None:
         found.append(one)
-        if one.sealed is None:
-            break
-        one = _read(disk, folder, owner, Beyond(one.number + 1, 0, one.last, None))
-    if found and found[-1].last.seq == start.seq:
-        return []
-    return found
+        one = None if one.sealed is None else _next(disk, folder, owner, one)
+    return [] if found and found[-1].last.seq == begin.last.seq else found
 
 
-def uncounted(path: str, offset: int, found: list[Beyond]) -> StoreCorrupt:
-    """The error for records that are sound, that nobody counts, and that the log does not have."""
-    last = found[-1].last.seq
-    why = f"records up to {last} follow that the catalog does not count: it is older than the journal (offset {offset})"
-    return StoreCorrupt(path, why)
+def _next(disk: Disk, folder: str, owner: Owner, before: Beyond) -> Beyond | None:
+    """The file that goes on from `before`: the next one, or, where that is another's, a later one."""
+    numbers = journal_numbers(disk, folder, owner[0])
+    later = (Beyond(number, 0, before.last, None) for number in numbers if number > before.number)
+    return next((one for begin in later if (one := _read(disk, folder, owner, begin)) is not None), None)
 
 
 def _read(disk: Disk, folder: str, owner: Owner, begin: Beyond) -> Beyond | None:

@@ -49,7 +49,10 @@ class SegmentHeader(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JournalHeader(msgspec.Struct, frozen=True, omit_defaults=True):
-    """First line of a journal file. `enc`, `kid`, `epoch` as in `SegmentHeader`."""
+    """First line of a journal file. `enc`, `kid`, `epoch` as in `SegmentHeader`.
+
+    `copies`: the birth that salvage copied; None: none, its records were made under its own.
+    """
 
     session: str
     birth: str
@@ -58,6 +61,7 @@ class JournalHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     enc: str | None = None
     kid: str | None = None
     epoch: int | None = None
+    copies: str | None = None
 
 
 class SnapshotHeader(msgspec.Struct, frozen=True, omit_defaults=True):

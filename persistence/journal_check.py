@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .beyond import Beyond, beyond
+from .beyond import Beyond, beyond, unknown
 from .findings import REPAIR, SALVAGE
 from .frame_index import frames_in
 from .gap import Link
@@ -70,6 +70,8 @@ class JournalCheck:
         self._folder = folder
         self._catalog = catalog
         self._findings = findings
+        self.uncounted: list[str] = []
+        """Paths, relative to `folder`, of files that the catalog should count and does not, of the session of `run`."""
         self._session = ""
         self.path = folder
         """The file that was looked at last."""
@@ -80,7 +82,7 @@ class JournalCheck:
         `wanted`: numbers of records whose sums are noted. `logged`: numbers of its first and its last record in the
         log; 0: it has none there; None: not known. Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
         """
-        self._session, self.sums = row.session, {}
+        self._session, self.sums, self.uncounted = row.session, {}, []
         base = self._catalog.files.base(row.session, row.birth)
         link, whole = Link(base.seq, base.sum), True
         if base.seq in wanted:
@@ -125,14 +127,29 @@ class JournalCheck:
         if file.first_seq is None:
             part = Part(file.number, file.bytes, file.bytes, None, file.last_seq, file.sum, file.crc)
             found = beyond(self._disk, self._folder, part, (row.session, row.birth))
-        if found and (logged[0] != file.last_seq + 1 or found[-1].last.seq > logged[1]):
-            what = f"records up to {found[-1].last.seq} follow that the catalog does not count, and the log has not"
-            self._findings.damage(
-                "uncounted", walk.path, what, _REPAIR, offset=file.bytes, session=row.session, seq=file.last_seq + 1
-            )
+        if self._tell_uncounted(found, file.last_seq, file.bytes, logged):
             return
         what = f"{walk.size - file.bytes} bytes of an unfinished cut are behind its valid part"
         self._findings.note("tail", walk.path, what, _TAIL, offset=file.bytes, session=row.session)
+
+    def run_unknown(self, owner: tuple[str, str], logged: tuple[int, int]) -> None:
+        """Tell of records of a birth that lives in the log, and of which the catalog counts no file.
+
+        `logged`: as for `run`. Raises `StoreVersionTooNew`, OSError.
+        """
+        self._session, self.uncounted = owner[0], []
+        self.path = f"{self._folder}/{journal_path(owner[0], 1)}"
+        self._tell_uncounted(unknown(self._disk, self._folder, owner), 0, 0, logged)
+
+    def _tell_uncounted(self, found: list[Beyond], seq: int, offset: int, logged: tuple[int, int]) -> bool:
+        """Whether records behind `seq` were found that the log does not have."""
+        if not found or (logged[0] == seq + 1 and found[-1].last.seq <= logged[1]):
+            return False
+        self.uncounted = [journal_path(self._session, one.number) for one in found]
+        what = f"records up to {found[-1].last.seq} follow that the catalog does not count, and the log has not"
+        path = f"{self._folder}/{self.uncounted[0]}"
+        self._findings.damage("uncounted", path, what, _REPAIR, offset=offset, session=self._session, seq=seq + 1)
+        return True
 
     def _header_problem(self, walk: Walk, file: Expected, row: CatalogRow) -> str | None:
         header = walk.header

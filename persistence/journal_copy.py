@@ -20,10 +20,15 @@ BUFFER_BYTES: Final = 1024 * 1024
 
 
 class JournalCopy:
-    """A new journal file. What stood at its place, which nobody counts, is overwritten. All methods block."""
+    """A new journal file, at a place where there is none, or an earlier try of the same. All methods block."""
 
-    def __init__(self, disk: Disk, folder: str, session: str, birth: str, number: int, before: Link) -> None:  # noqa: PLR0917 - all of what names a file
-        """`folder`: of the journals. `before`: the record before the first one. Raises OSError."""
+    def __init__(
+        self, disk: Disk, folder: str, session: str, *, birth: str, copies: str, number: int, before: Link
+    ) -> None:
+        """`folder`: of the journals. `copies`: the birth that is copied. `before`: the record before the first one.
+
+        Raises OSError.
+        """
         self.path = f"{folder}/{journal_path(session, number)}"
         self.number = number
         self.link = before
@@ -42,7 +47,7 @@ class JournalCopy:
         except BaseException:
             self._file.close()
             raise
-        header = JournalHeader(session, birth, number, RecordRef(before.seq, before.sum))
+        header = JournalHeader(session, birth, number, RecordRef(before.seq, before.sum), copies=copies)
         self._put(encode_journal_header(header)[0])
 
     def add(self, line: bytes, record: Record) -> None:

@@ -2,7 +2,9 @@
 
 A file is sealed when it has reached its size and there is more to write: what it holds is read back, its index is
 written behind it, and it is synced. Nothing of this counts before the catalog says so: until then the newest file is
-valid up to where it was, and what lies behind, files of higher numbers included, is overwritten by whoever writes next.
+valid up to where it was, and what lies behind, files of higher numbers included, is overwritten by whoever writes next,
+if the log has it still. What the log has not was counted once: an older catalog does not know of it. A journal with
+such records is not gone on with, and a file of another birth, or one with records and no header, is passed over.
 
 Nothing is written into a file that is not the one that the catalog counted, or is shorter: it is left as it is, counts
 as sealed, and what comes is written to the next one. Whoever reads it is told of the damage. The same is done with one
@@ -11,6 +13,7 @@ that the disk goes on refusing.
 
 from __future__ import annotations
 
+import contextlib
 from bisect import bisect_left
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -20,9 +23,11 @@ from .beyond import beyond, uncounted
 from .catalog_files import NO_INDEX, FileRow
 from .errors import LineDamaged, StoreCorrupt, StoreVersionTooNew
 from .header import JournalHeader, RecordRef, encode_journal_header
-from .journal import Part, check_end, open_journal, read_header
+from .journal import Part, check_end, open_journal
 from .journal_copy import make_folder
 from .journal_index import build_index
+from .journal_walk import NO_LIMIT, Good, Walk
+from .lines import read_lines
 from .names import journal_path
 from .record import NO_SUM, Record, decode_record
 from .session_log import Extent
@@ -46,6 +51,7 @@ class JournalWriter:
         "_begins",
         "_disk",
         "_file",
+        "_first",
         "_folder",
         "_folders",
         "_full",
@@ -87,11 +93,18 @@ class JournalWriter:
         self._file: DiskFile | None = None
         self._begins: int | None = None
         """First record of the newest file, when it was begun here."""
+        self._first: int | None = None
+        """First record that is written; None: none is yet. The log has it and all that follow."""
 
     def write(self, records: list[bytes]) -> None:
-        """Append record lines, which are without LF. What a cut that was not finished left behind is overwritten."""
+        """Append record lines, which are without LF. What a cut that was not finished left behind is overwritten.
+
+        Raises OSError, and `StoreCorrupt`: what is in the files already is not what these records follow.
+        """
+        if self._first is None and records:
+            self._first = self._check_first(records[0])
         while records:
-            header = self._prepare(records[0])
+            header = self._prepare()
             extent = self.extent or Extent(1, 0, 0, NO_SUM, 0)
             room = self._full - extent.size_bytes - len(header)
             count = len(records)
@@ -119,10 +132,19 @@ class JournalWriter:
 
     # --- files --------------------------------------------------------------------------------------------------------
 
-    def _prepare(self, first: bytes) -> bytes:
-        """Have a file with room for record `first` open; returns the header that must precede it in a new one."""
+    def _check_first(self, record: bytes) -> int:
+        """The number of the first record, which must follow the last one that is counted. Raises `StoreCorrupt`."""
+        extent = self.extent or Extent(1, 0, 0, NO_SUM, 0)
+        if record.startswith(b'{"seq":%d,' % (extent.seq + 1)):
+            return extent.seq + 1
+        first = self._decode(record).seq
+        why = f"it ends with record {extent.seq}, and the log goes on with record {first}: the catalog is older"
+        raise StoreCorrupt(self._path(extent.number), why)
+
+    def _prepare(self) -> bytes:
+        """Have a file with room for a record open; returns the header that must precede it in a new one."""
         extent = self.extent
-        if extent is None or not self._open(extent, first):
+        if extent is None or not self._open(extent):
             return self._begin(extent)
         if extent.size_bytes < self._full:
             return b""
@@ -142,7 +164,9 @@ class JournalWriter:
         return self._file
 
     def _begin(self, before: Extent | None) -> bytes:
-        number = self._first_free(1 + self._left) if before is None else before.number + max(1, self._left)
+        number = 1 + self._left if before is None else before.number + max(1, self._left)
+        while not self._may_overwrite(number):
+            number += 1
         self._left = 0
         continues = RecordRef() if before is None else RecordRef(before.seq, before.sum)
         self._file = self._create(number)
@@ -151,12 +175,21 @@ class JournalWriter:
         self._begins = continues.seq + 1
         return encode_journal_header(JournalHeader(self._log.session, self._log.birth, number, continues))[0]
 
-    def _first_free(self, number: int) -> int:
-        """The first number, from `number` on, without a file of another birth, which an older catalog may not know."""
-        owner = (self._log.session, self._log.birth)
-        while (header := read_header(self._disk, self._path(number))) and (header.session, header.birth) != owner:
-            number += 1
-        return number
+    def _may_overwrite(self, number: int) -> bool:
+        """Whether there is no file of a number, or all records in it are of this birth and in the log.
+
+        Raises `StoreCorrupt` for later ones of this birth, `StoreVersionTooNew`, OSError.
+        """
+        walk = Walk(self._disk, self._path(number))
+        header = walk.header
+        if header is not None and (header.session, header.birth) != (self._log.session, self._log.birth):
+            return False
+        seqs = [item.record.seq for item in walk.items() if isinstance(item, Good)]
+        if header is None or not seqs:
+            return not seqs
+        if max(seqs) > self._log.written_seq:
+            raise uncounted(walk.path, 0, max(seqs))
+        return min(seqs) >= (self._first or 0)
 
     def _seal(self, extent: Extent) -> None:
         """Write the index of the newest file; none when it does not read as it was written: who reads it judges it."""
@@ -190,7 +223,7 @@ class JournalWriter:
         )
         self.sealed.append(row)
 
-    def _open(self, extent: Extent, first: bytes) -> bool:
+    def _open(self, extent: Extent) -> bool:
         """Have the newest file open; when it is not as the catalog counted it, let it count as sealed: False."""
         if self._file is not None:
             return True
@@ -207,14 +240,18 @@ class JournalWriter:
             self._note_sealed(extent, None, b"")
             return False
         if self._file.size() > part.size_bytes:
-            self._check_beyond(path, part, self._decode(first).seq)
+            self._check_beyond(path, part)
         return True
 
-    def _check_beyond(self, path: str, part: Part, first_seq: int) -> None:
-        """Overwrite nothing but what the log has. Raises `StoreCorrupt`."""
+    def _check_beyond(self, path: str, part: Part) -> None:
+        """Overwrite nothing but what the log has, also behind damage. Raises `StoreCorrupt`."""
         found = beyond(self._disk, self._folder, part, (self._log.session, self._log.birth))
-        if found and (found[-1].last.seq > self._log.written_seq or first_seq != part.last_seq + 1):
-            raise uncounted(path, part.size_bytes, found)
+        last = found[-1].last.seq if found else 0
+        for line in read_lines(self._opened(), part.size_bytes, NO_LIMIT):
+            with contextlib.suppress(LineDamaged):
+                last = max(last, decode_record(line.data).seq)
+        if last > self._log.written_seq:
+            raise uncounted(path, part.size_bytes, last)
 
     def _create(self, number: int) -> DiskFile:
         path = self._path(number)

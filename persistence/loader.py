@@ -270,7 +270,7 @@ class Loader:
         """Make sure that what is behind the valid part of the newest file is nothing that was counted once."""
         found = beyond(self._disk, self._journals, part, (log.session, log.birth))
         if found and found[-1].last.seq > log.written_seq:  # asked afterwards: a cut may be writing what was new
-            raise uncounted(path, part.size_bytes, found)
+            raise uncounted(path, part.size_bytes, found[-1].last.seq)
 
     def sum_of(self, log: SessionLog, places: Places, seq: int) -> str:
         """Sum of a record that is written. Blocks. Raises OSError and `StoreCorrupt`, also when a cut moves it."""

@@ -35,13 +35,13 @@ class LogCheck:
         self._of_birth: dict[Owner, frozenset[int]] = {}
         self.refused = False
         """The disk refuses to read the log: what it holds is not known."""
-        self._survey = survey
+        self.survey = survey
         self._findings = findings
         self._blamed: set[Owner] = set()
 
     def run(self, link_of: Callable[[Owner], Link | None]) -> None:
         """Tell everything. `link_of(owner)`: the newest record in its journal; None: the birth is dead."""
-        survey, findings = self._survey, self._findings
+        survey, findings = self.survey, self._findings
         for name in survey.leftovers:
             findings.note("leftover", f"{survey.folder}/{name}", "it was never begun, or is cut already", _OPENING)
         for name in survey.strange:
@@ -79,7 +79,7 @@ class LogCheck:
         if damage.owners and not owners:
             return
         self._blamed.update(owners)
-        why = self._survey.unreadable.get(number, "bytes that were synced cannot be read")
+        why = self.survey.unreadable.get(number, "bytes that were synced cannot be read")
         sessions = sorted({session for session, _ in owners})
         if not sessions:
             why += "; records of any session may be lost"
@@ -107,7 +107,7 @@ class LogCheck:
         elif owner not in self._blamed:
             self._blamed.add(owner)
             what = f"it follows record {before.seq} and does not fit behind it"
-            path = self._survey.path(logged.number)
+            path = self.survey.path(logged.number)
             self._findings.damage(
                 "log_chain", path, what, SALVAGE, offset=logged.offset, session=owner[0], seq=record.seq
             )

@@ -1,8 +1,8 @@
 """Removing the files of a session that was deleted.
 
-Its synced tombstone keeps it dead whatever happens meanwhile, so the files go first, and the catalog forgets them last:
-until then it knows their numbers. Files that an unfinished cut left behind follow the newest one without a hole. A file
-that belongs to another birth of the session stays.
+Its synced tombstone keeps it dead whatever happens meanwhile, so the files go first, and the catalog forgets them last.
+Whose a file is, its header says: nothing of a dead birth stays, whoever counts it, and a file of another birth does,
+which an older catalog may not know.
 """
 
 from __future__ import annotations
@@ -11,19 +11,40 @@ import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import LineDamaged, StoreVersionTooNew
-from .header import decode_journal_header, decode_snapshot_header
+from .header import decode_snapshot_header
+from .journal_walk import Walk
 from .names import journal_path, snapshot_path
 from .plain_file import NotPlain, open_plain
+from .shelf import journal_numbers
 from .snapshot import SLOTS, TEMPORARY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .catalog import Catalog
-    from .header import JournalHeader, SnapshotHeader
+    from .header import JournalHeader
     from .storage import Disk
 
 _HEADER_BYTES = 16 * 1024
+
+
+class _Births(NamedTuple):
+    """The births of a session that are dead, and the one that the catalog has now."""
+
+    session: str
+    dead: set[str]
+    newest: str | None
+
+    @property
+    def is_one_alive(self) -> bool:
+        """Whether the catalog has a birth that is not dead."""
+        return self.newest is not None and self.newest not in self.dead
+
+    def has(self, birth: str) -> bool:
+        """Whether a birth is dead."""
+        return birth in self.dead
+
+    def has_copy(self, header: JournalHeader) -> bool:
+        """Whether a file is a copy of a dead birth, and not what the session is now."""
+        return header.copies in self.dead and header.birth != self.newest
 
 
 class Remover(NamedTuple):
@@ -37,39 +58,34 @@ class Remover(NamedTuple):
     def remove(self, session: str, birth: str) -> None:
         """Remove all files of a birth that is dead; again: no effect. Blocks. Raises OSError, `CatalogCorrupt`."""
         row = self.catalog.get(session)
-        alone = row is None or row.birth == birth
-        numbers = self.catalog.files.numbers(session, birth)
+        births = _Births(session, {birth, *self.catalog.dead_births(session)}, None if row is None else row.birth)
+        counted = set(self.catalog.files.numbers(session, birth))
         if row is not None and row.birth == birth:
-            numbers.append(row.journal)
-        last = numbers[-1] if numbers else 0
-        while self._exists(self._journal(session, last + 1)):
-            last += 1
-            numbers.append(last)
-        for number in reversed(numbers):
-            path = self._journal(session, number)
-            if alone or self._is_of(path, birth, decode_journal_header):
+            counted.add(row.journal)
+        for number in reversed(journal_numbers(self.disk, self.journals, session)):
+            path = f"{self.journals}/{journal_path(session, number)}"
+            if self._is_dead(path, births, is_counted=number in counted):
                 self.disk.unlink(path)
-        self._sync_folder(self._journal(session, 1))
+        self._sync_folder(f"{self.journals}/{journal_path(session, 1)}")
         for slot in SLOTS:
             path = f"{self.snapshots}/{snapshot_path(session, slot)}"
             self.disk.unlink(path + TEMPORARY)
-            if self._is_of(path, birth, decode_snapshot_header):
+            if self._is_snapshot_of(path, births):
                 self.disk.unlink(path)
         self._sync_folder(f"{self.snapshots}/{snapshot_path(session, SLOTS[0])}")
 
-    def _journal(self, session: str, number: int) -> str:
-        return f"{self.journals}/{journal_path(session, number)}"
-
-    def _exists(self, path: str) -> bool:
+    def _is_dead(self, path: str, births: _Births, *, is_counted: bool) -> bool:
+        """Whether a journal file is of a birth that is dead, or a copy of one that salvage did not finish."""
         try:
-            open_plain(self.disk, path).close()
-        except FileNotFoundError:
-            return False
-        except NotPlain:
-            pass
-        return True
+            walk = Walk(self.disk, path)
+        except (OSError, StoreVersionTooNew):  # whose it is cannot be told
+            return is_counted or not births.is_one_alive
+        header = walk.header
+        if header is None:
+            return is_counted or (walk.there and not births.is_one_alive)
+        return header.session == births.session and (births.has(header.birth) or births.has_copy(header))
 
-    def _is_of(self, path: str, birth: str, decode: Callable[[bytes, str], JournalHeader | SnapshotHeader]) -> bool:
+    def _is_snapshot_of(self, path: str, births: _Births) -> bool:
         """Whether a file is there and is no other birth's."""
         try:
             file = open_plain(self.disk, path)
@@ -82,7 +98,7 @@ class Remover(NamedTuple):
         finally:
             file.close()
         try:
-            return decode(start[: start.find(b"\n") + 1], path).birth == birth
+            return births.has(decode_snapshot_header(start[: start.find(b"\n") + 1], path).birth)
         except (LineDamaged, StoreVersionTooNew):
             return True
 

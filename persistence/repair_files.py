@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from .beyond import beyond
-from .catalog import Catalog
+from .beyond import beyond, unknown
+from .catalog import Catalog, CatalogRow
 from .catalog_copy import copy_catalog
 from .catalog_files import FileRow
 from .errors import CatalogCorrupt
@@ -20,7 +20,9 @@ from .journal_index import IndexBuilder
 from .journal_walk import Good, Walk
 from .keeping import PIECE_BYTES, Aside
 from .log_survey import LogSurvey
+from .mending import time_of
 from .names import journal_path
+from .record import NO_SUM
 from .storage import DIRECTORY_MODE, FILE_MODE, OsDisk
 from .tree import is_folder
 from .verify import rebuild_from
@@ -158,14 +160,19 @@ class FileRepair:
     def _count_beyond(self, step: Step) -> None:
         """The catalog is older than the journal: count what follows its valid part, in one transaction."""
         with contextlib.closing(_opened(self._layout, self._disk)) as catalog:
-            row = catalog.get(step.session or "")
+            row, unknown_row, sealed = catalog.get(step.session or ""), self._unknown_row(step), list[FileRow]()
+            if row is None or (unknown_row is not None and unknown_row.birth != row.birth):
+                row = unknown_row  # one in the log lives, so the one that the catalog has was deleted before
             if row is None:
                 return
-            files, owner, sealed = catalog.files, (row.session, row.birth), list[FileRow]()
+            files, owner = catalog.files, (row.session, row.birth)
             newest = files.newest(*owner)
             first = max(0 if newest is None else newest.last_seq, files.base(*owner).seq) + 1
-            part = Part(row.journal, row.bytes, row.bytes, None, row.seq, row.sum, row.crc)
-            found = beyond(self._disk, self._layout.journals, part, owner)
+            if row.seq:
+                part = Part(row.journal, row.bytes, row.bytes, None, row.seq, row.sum, row.crc)
+                found = beyond(self._disk, self._layout.journals, part, owner)
+            else:
+                found = unknown(self._disk, self._layout.journals, owner)
             for one in found[:-1]:
                 sealed.append(self._sealed_row(owner, one, first))
                 first = one.last.seq + 1
@@ -175,6 +182,14 @@ class FileRepair:
                     row, journal=one.number, bytes=one.end, seq=one.last.seq, sum=one.last.sum, crc=crc
                 )
                 catalog.commit_cut([row], [], catalog.first_live_segment(), sealed)
+
+    def _unknown_row(self, step: Step) -> CatalogRow | None:
+        """The row of a journal that the catalog does not know, before its first record."""
+        walk = Walk(self._disk, step.path)
+        first = next((item.record for item in walk.items() if isinstance(item, Good)), None)
+        if walk.header is None or first is None or walk.header.session != step.session:
+            return None
+        return CatalogRow(step.session, walk.header.birth, time_of(first), walk.header.number, 0, 0, NO_SUM, 0)
 
     def _sealed_row(self, owner: tuple[str, str], one: Beyond, first: int) -> FileRow:
         walk, index, size = self._walk(owner[0], one.number), IndexBuilder(), one.sealed or one.end

@@ -153,13 +153,21 @@ class _Check:
                     whole = check.run(row, self._snapshots.wanted(owner), logged) and not log.refused
                 except OSError as error:
                     self._findings.refused(check.path, error, session=row.session)
+                self._expected.update(map(hash, check.uncounted))
                 self._snapshots.check(owner, log.sums_of(owner) | check.sums, whole=whole, pruned=base.seq)
             after = rows[-1].session
         for owner in log.links:
             self._findings.meet(owner[0])
-            if catalog.get(owner[0]) is None:
+            known = catalog.get(owner[0])
+            if known is None:
                 self._findings.count(owner[0])
                 self._snapshots.check(owner, log.sums_of(owner), whole=False)
+            if known is None or known.birth != owner[1]:
+                try:
+                    check.run_unknown(owner, (log.firsts[owner], log.links[owner].seq))
+                except OSError as error:
+                    self._findings.refused(check.path, error, session=owner[0])
+                self._expected.update(map(hash, check.uncounted))
 
 
 def rebuild_from(disk: Disk, layout: Layout, path: str, survey: LogSurvey, damaged: str) -> Catalog:
