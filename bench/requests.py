@@ -20,7 +20,7 @@ from bench.harness import FLOOR, OURS, Options, Plan, Report, Work, alternate, s
 from bench.prose import some_passages
 from bench.targets import exactly, limit, ratio
 from session_actor import MemoryStore, ModelProfile, SessionService, Tool, ToolCall
-from session_actor.ledger.entries import Dialect
+from session_actor.dialects import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ import orjson
 
 from bench.conversations import text
 from session_actor import ModelProfile, Refused, Text, Thinking, Tool, ToolCall, Usage
-from session_actor.ledger.entries import Dialect
+from session_actor.dialects import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from .compaction.retracting import Contamination as Contamination
     from .compaction.verdict import Reason as Reason
     from .compaction.verdict import Verdict as Verdict
+    from .dialects import Dialect as Dialect
     from .errors import ActorError as ActorError
     from .errors import AsyncioOnly as AsyncioOnly
     from .errors import BacklogFull as BacklogFull
@@ -146,7 +147,6 @@ if TYPE_CHECKING:
     from .hooks.report import HooksHealth as HooksHealth
     from .hooks.report import PendingHook as PendingHook
     from .hooks.view import SessionView as SessionView
-    from .ledger.entries import Dialect as Dialect
     from .models.profile import ModelProfile as ModelProfile
     from .models.profiles import profile_of as profile_of
     from .models.reading import read_profiles as read_profiles
@@ -247,7 +247,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     ".compaction.options": ("Summarizer",),
     ".budget.report": ("Budget",),
     ".budget.reserves": ("output_reserve", "safety_reserve"),
-    ".ledger.entries": ("Dialect",),
+    ".dialects": ("Dialect",),
     ".models.profile": ("ModelProfile",),
     ".models.profiles": ("profile_of",),
     ".models.reading": ("read_profiles",),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -32,9 +32,9 @@ from .blocks import (
     ToolResult,
     thawed,
 )
+from .dialects import DIALECTS
 from .errors import InvalidArgument, ValueNotStorable
 from .frames import Tool, Turn, Usage
-from .ledger.entries import Dialect
 from .plain import is_a, items_of, plain_str
 
 Kept = TypeVar("Kept", bound=msgspec.Struct)
@@ -248,8 +248,8 @@ def _offered(value: object) -> Tool | Native:
     if type(value) is not Native:
         return struct(value, Tool)
     native = struct(value, Native)
-    if native.dialect not in get_args(Dialect):
-        raise _Bad(f"must be one of {', '.join(get_args(Dialect))}", ".dialect")
+    if native.dialect not in DIALECTS:
+        raise _Bad(f"must be one of {', '.join(DIALECTS)}", ".dialect")
     if not isinstance(native.value, dict):
         raise _Bad(f"must be a dict, as the provider's API writes the tool, got {type(value.raw).__name__}", ".raw")
     return native

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from session_actor.persistence import Level
 
     from .commands import How
+    from .dialects import Dialect
     from .frames import Frame
-    from .ledger.entries import Dialect
     from .requests.request import Request
 
 

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from session_actor.blocks import CallRef
+    from session_actor.dialects import Dialect
 
     from .assistant import Call, Piece
-    from .entries import Dialect, Entry, ShownResult
+    from .entries import Entry, ShownResult
     from .held import Held
     from .user import UserBlock
     from .view import Place

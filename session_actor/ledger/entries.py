@@ -12,12 +12,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from session_actor.blocks import CallRef, Document, Image, Native, Text, Thinking, ToolCall
+from session_actor.dialects import Dialect
 from session_actor.requests.request import Note
 
 from .held import Held
-
-Dialect: TypeAlias = Literal["openai_chat", "openai_responses", "anthropic", "gemini"]
-"""The form of a provider's requests and replies."""
 
 Why: TypeAlias = Literal["interrupted", "held", "stub", "cut"]
 """Why a result does not show what the tool said: no result came; the call is held for approval; it is old and only a

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from session_actor.blocks import Document
+    from session_actor.dialects import Dialect
 
-    from .entries import AssistantEntry, Dialect
+    from .entries import AssistantEntry
 
 _HEAVY: Final = 1 << 16
 """A block of one provider's own that is no image counts from so many bytes on."""

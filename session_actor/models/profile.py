@@ -6,16 +6,14 @@ from typing import Any, Final
 
 import msgspec
 
+from session_actor.dialects import DIALECTS, Dialect
 from session_actor.errors import InvalidArgument
-from session_actor.ledger.entries import Dialect
 from session_actor.plain import is_a, shown
 from session_actor.tokens.estimate import FAMILIES
 from session_actor.tokens.images import RULES
 
 SMALLEST_WINDOW: Final = 100
 """No window is smaller: the reserves of it would be nothing."""
-
-_DIALECTS: Final = ("openai_chat", "openai_responses", "anthropic", "gemini")
 
 
 class ModelProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,7 +67,7 @@ class ModelProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         if not is_a(self.dialects, tuple) or not self.dialects:
             raise InvalidArgument("dialects", "must be a tuple of at least one dialect")
         for dialect in self.dialects:
-            _one_of(dialect, "dialects", _DIALECTS)
+            _one_of(dialect, "dialects", DIALECTS)
         for what in ("sees_images", "sees_documents", "says_max_tokens", "short_call_ids"):
             value: Any = getattr(self, what)
             if value is not True and value is not False:

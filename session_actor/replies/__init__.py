@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from session_actor.dialects import DIALECTS
 from session_actor.errors import InvalidArgument, ValueNotStorable
 from session_actor.plain import is_a, items_of, plain_str, shown
 
 if TYPE_CHECKING:
+    from session_actor.dialects import Dialect
     from session_actor.frames import Turn
-    from session_actor.ledger.entries import Dialect
 
 
 __all__ = ["turn_of"]
-
-_DIALECTS: Final[tuple[Dialect, ...]] = ("anthropic", "openai_chat", "openai_responses", "gemini")
 
 
 def turn_of(reply: object, dialect: Dialect | None = None) -> Turn:
@@ -36,8 +35,8 @@ def turn_of(reply: object, dialect: Dialect | None = None) -> Turn:
     Raises InvalidArgument, which names the place, for what is no complete reply of that form (an error, an event, a
     chunk), and ValueNotStorable for a block that JSON cannot hold exactly.
     """
-    if dialect is not None and (not is_a(dialect, str) or plain_str(dialect) not in _DIALECTS):
-        raise InvalidArgument("dialect", f"must be one of {', '.join(_DIALECTS)}, or None, got {shown(dialect)}")
+    if dialect is not None and (not is_a(dialect, str) or plain_str(dialect) not in DIALECTS):
+        raise InvalidArgument("dialect", f"must be one of {', '.join(DIALECTS)}, or None, got {shown(dialect)}")
     try:
         return _turn(reply, dialect)
     except (InvalidArgument, ValueNotStorable):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from session_actor.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from session_actor.ledger.entries import Dialect
+    from session_actor.dialects import Dialect
 
     from .fields import Fields
 

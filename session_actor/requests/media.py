@@ -14,7 +14,7 @@ from session_actor.media import image_size, image_type
 from .texts import clean, visible
 
 if TYPE_CHECKING:
-    from session_actor.ledger.entries import Dialect
+    from session_actor.dialects import Dialect
 
 Media: TypeAlias = Image | Document
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from session_actor.errors import InvalidArgument
-from session_actor.plain import is_a, plain_str, shown
+from session_actor.dialects import checked_dialect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from session_actor.frames import Instructions
     from session_actor.ledger.entries import Entry
-
-DIALECTS: Final = frozenset({"anthropic", "gemini", "openai_chat", "openai_responses"})
 
 
 class Renderer(Protocol):
@@ -61,6 +58,4 @@ class Renderer(Protocol):
 
 def dialect_of(name: str) -> Renderer:
     """The module of a dialect. Raises `InvalidArgument` for a name that is none."""
-    if is_a(name, str) and plain_str(name) in DIALECTS:
-        return cast("Renderer", import_module(f"{__package__}.{plain_str(name)}"))
-    raise InvalidArgument("dialect", f"must be one of {', '.join(sorted(DIALECTS))}, not {shown(name)}")
+    return cast("Renderer", import_module(f"{__package__}.{checked_dialect(name)}"))

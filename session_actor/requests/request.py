@@ -9,8 +9,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from session_actor.dialects import Dialect
     from session_actor.frames import PendingCall
-    from session_actor.ledger.entries import Dialect
 
 
 class Note(msgspec.Struct, frozen=True, gc=False):

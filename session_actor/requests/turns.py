@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from session_actor.blocks import Document, Image
-    from session_actor.ledger.entries import Dialect, Entry, ShownResult, UserEntry
+    from session_actor.dialects import Dialect
+    from session_actor.ledger.entries import Entry, ShownResult, UserEntry
 
     UserBlock: TypeAlias = Text | Image | Document | Native
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from session_actor.ledger.entries import Dialect
+    from session_actor.dialects import Dialect
 
 
 class Overhead(NamedTuple):

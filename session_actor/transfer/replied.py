@@ -10,8 +10,8 @@ from session_actor.replies import turn_of
 if TYPE_CHECKING:
     from collections import Counter
 
+    from session_actor.dialects import Dialect
     from session_actor.frames import Turn
-    from session_actor.ledger.entries import Dialect
 
 
 def turn_of_reply(reply: dict[str, Any], dialect: Dialect, left_out: Counter[str]) -> Turn:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from session_actor.errors import InvalidArgument
-from session_actor.plain import shown
+from session_actor.dialects import checked_dialect
 
 from . import media
 from .arguments import arguments
@@ -20,9 +19,8 @@ from .settings import settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from session_actor.ledger.entries import Dialect
+    from session_actor.dialects import Dialect
 
-DIALECTS: Final = ("openai_chat", "openai_responses", "anthropic", "gemini")
 _MESSAGES: Final = {
     "anthropic": "messages",
     "gemini": "contents",
@@ -47,8 +45,7 @@ def validate_request(dialect: Dialect, request: Mapping[str, object]) -> list[st
     Raises:
         InvalidArgument: There is no such dialect.
     """
-    if not isinstance(dialect, str) or dialect not in DIALECTS:  # pyright: ignore[reportUnnecessaryIsInstance] - of anything
-        raise InvalidArgument("dialect", f"must be one of {', '.join(DIALECTS)}, got {shown(dialect)}")
+    dialect = checked_dialect(dialect)
     problems = Problems()
     found = problems.mapping("request", request)
     if found is not None:

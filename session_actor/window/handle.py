@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from session_actor.budget.report import Budget
     from session_actor.commands import Content
-    from session_actor.ledger.entries import Dialect
+    from session_actor.dialects import Dialect
     from session_actor.persistence import Level
     from session_actor.requests.request import Request
 

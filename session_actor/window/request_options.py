@@ -10,13 +10,14 @@ from session_actor.budget.calibration import ceiling
 from session_actor.budget.readings import NOTHING, Key, Learned
 from session_actor.budget.reserves import reserves
 from session_actor.content import checked
+from session_actor.dialects import checked_dialect
 from session_actor.errors import InvalidArgument, ValueNotStorable
 from session_actor.frames import Frame, Turn
 from session_actor.ledger.entries import Target
 from session_actor.models import profile_of
-from session_actor.plain import is_a, plain_str
+from session_actor.plain import is_a
 from session_actor.requests.plain_calls import plain_call_output
-from session_actor.requests.renderer import DIALECTS, dialect_of
+from session_actor.requests.renderer import dialect_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from session_actor.blocks import Block
     from session_actor.budget.reserves import Reserves
     from session_actor.commands import Content
+    from session_actor.dialects import Dialect
     from session_actor.frames import Instructions
-    from session_actor.ledger.entries import Dialect
     from session_actor.models import ModelProfile
     from session_actor.requests.renderer import Renderer
     from session_actor.state import State
@@ -156,14 +157,6 @@ def _room(profile: ModelProfile, wanted: int | None) -> tuple[Reserves, Reserves
     room = reserves(profile, wanted)
     usual = room if wanted is None else reserves(profile)
     return room, reserves(profile, wanted, calibrated=True), min(RESULT_CAP, max(1, usual.allowance // 4))
-
-
-def checked_dialect(dialect: object) -> Dialect:
-    """The name of a dialect. Raises `InvalidArgument`."""
-    if is_a(dialect, str) and plain_str(dialect) in DIALECTS:
-        return cast("Dialect", plain_str(dialect))
-    dialect_of(cast("str", dialect))
-    raise InvalidArgument("dialect", "is none")
 
 
 def _merged(extra: object) -> msgspec.Raw:

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from session_actor.blocks import ToolCall
+from session_actor.dialects import DIALECTS
 from session_actor.frames import Instructions, Tool
 from session_actor.ledger.entries import AssistantEntry, Entry
-from session_actor.requests import DIALECTS, dialect_of
+from session_actor.requests import dialect_of
 from session_actor.requests.canonical import START, canonical, chained, sealed
 from session_actor.requests.own import owned
 from session_actor.validation.validate import validate_request

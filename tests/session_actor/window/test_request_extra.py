@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from session_actor.dialects import DIALECTS
 from session_actor.errors import InvalidArgument
-from session_actor.requests import DIALECTS, dialect_of
+from session_actor.requests import dialect_of
 
 from .test_render_any import INSTRUCTIONS, MODELS, every_dialect
 
@@ -148,5 +149,5 @@ def test_what_a_request_cannot_carry_is_refused_by_its_place():
 def test_dialects_are_found_by_name_only():
     assert {dialect_of(name).MESSAGES for name in DIALECTS} == {"messages", "input", "contents"}
     for name in ("", "Anthropic", "request", "..anthropic", None, 1):
-        with pytest.raises(InvalidArgument, match="must be one of anthropic, gemini, openai_chat, openai_responses"):
+        with pytest.raises(InvalidArgument, match="must be one of openai_chat, openai_responses, anthropic, gemini"):
             dialect_of(name)  # type: ignore[arg-type]
