@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from .prune import Save
 from .session import Flush
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from session_actor.persistence import Lease
 
@@ -38,7 +37,7 @@ class Leaving:
         people = self._people
         people.closed = why
         self._cells, _ = people.cells()
-        waits: list[Coroutine[Any, Any, Any]] = []
+        waits: list[PendingReply[Any]] = []
         for cell in self._cells:
             ref, cell.ref = cell.ref, Dormant(cell)
             if isinstance(ref, ServerRef):
@@ -46,8 +45,11 @@ class Leaving:
             with suppress(SupervisorError, SessionActorError):
                 reply: Any = ref.dispatch(Flush(people.close_level), timeout_s)
                 if isinstance(reply, PendingReply):
-                    waits.append(reply.wait_keeping())  # pyright: ignore[reportUnknownArgumentType]
-        await asyncio.gather(*waits, return_exceptions=True)
+                    waits.append(reply)  # pyright: ignore[reportUnknownArgumentType]
+        # One after the other: where a second Ctrl-C strikes in the counting of a `gather`, that never ends any more.
+        for reply in waits:
+            with suppress(Exception):  # what became of a session is told to who uses it
+                await reply.wait_keeping()
 
     def stay(self) -> None:
         """Take messages again, as if nothing had been; what is being unloaded comes back with the next message."""

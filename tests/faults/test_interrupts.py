@@ -1,4 +1,4 @@
-"""Two interrupts a few milliseconds apart: the second one strikes anywhere in the main thread."""
+"""Two interrupts, the second one while the first closes the service: it strikes anywhere in the main thread."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ import time
 import pytest
 
 from session_actor import SessionService
+
+from .test_kills import counted, start
+
+STRUCK_LIVES = 150
 
 LOAD = """
 import asyncio, sys
@@ -57,3 +61,9 @@ async def test_a_second_interrupt_under_load_leaves_a_store_without_a_gap(tmp_pa
         for number in range(20):
             stack = await (await (await service.session(str(number))).stack()).load()
             assert [frame.user_input for frame in stack] == [str(index) for index in range(len(stack))]
+
+
+def test_wherever_the_second_one_strikes_the_process_ends_and_nothing_acknowledged_is_lost(tmp_path, faults):
+    lives = faults.count(STRUCK_LIVES)
+    found = counted(start("struck_closing.py", tmp_path / "store", lives, faults.seed))
+    assert found["ended"] == lives
