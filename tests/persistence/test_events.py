@@ -35,7 +35,13 @@ async def fail_writes(store: FileStore, disk: TroubledDisk, lease) -> None:
     say(store, lease, "secret words")
     with pytest.raises(NotDurable):
         await store.flush("written")
+    await take_writes(store, disk)
+
+
+async def take_writes(store: FileStore, disk: TroubledDisk) -> None:
+    """Let the disk work again; the try that was under way may still fail, and is told to who flushes."""
     disk.errors.clear()
+    await until(lambda: store.health().degraded_since_us is None)
     await store.flush("written")
 
 
@@ -44,10 +50,14 @@ async def test_a_failing_write_is_told_by_events_with_the_error_and_how_long_it_
     async with opened(FileStore(root, disk=disk, on_event=told)) as store:
         (lease,) = await warm(store)
         await fail_writes(store, disk, lease)
-    assert told.names() == ["write_failed", "degraded", "healthy"]
+    names = told.names()
+    failed = names.count("write_failed")  # once more when the next try began before the disk worked again
+    assert (*names[:2], *names[-1:]) == ("write_failed", "degraded", "healthy")
+    assert len(names) == failed + 2
     assert told[1].metadata == {"store": str(root), "error": "OSError: [Errno 28] asked to fail: ''"}
-    assert told[2].measurements["degraded_s"] >= 0
-    assert told[2].measurements["tries"] == 1
+    (healthy,) = (event for event in told if event.name == "healthy")
+    assert healthy.measurements["degraded_s"] >= 0
+    assert healthy.measurements["tries"] == failed
 
 
 async def test_a_failing_sync_is_told_and_that_another_segment_took_over(root):
@@ -132,11 +142,12 @@ async def test_health_tells_the_last_error_when_it_was_and_since_when_nothing_is
         assert during.degraded_since_us == during.last_error_at_us
         assert (during.appended_position, during.written_position, during.synced_position) == (2, 1, 1)
         assert during.backlog_records + during.backlog_bytes > 0
-        disk.errors.clear()
+        await take_writes(store, disk)
         await store.flush("synced")
         after = store.health()
         assert after.degraded_since_us is None
-        assert (after.last_error, after.last_error_at_us) == (during.last_error, during.last_error_at_us)
+        assert after.last_error == during.last_error
+        assert after.last_error_at_us >= during.last_error_at_us
         assert (after.backlog_records, after.backlog_bytes) == (0, 0)
 
 
