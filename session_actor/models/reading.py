@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 _FIELD: Final = re.compile(r"\$\.(\w+)")
 _MOST_BYTES: Final = 1_000_000
 _MOST_TOLD: Final = 300
+_MOST_PARTS: Final = 16
+"""So many parts a key of TOML may have, with dots between them: its reader takes their square in time."""
+_PART: Final = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY: Final = re.compile(rf"(?<![\w\\-])(?:{_PART}[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}{_PART}")
 
 
 def read_profiles(path: str | os.PathLike[str]) -> dict[str, ModelProfile]:
@@ -39,8 +43,8 @@ def read_profiles(path: str | os.PathLike[str]) -> dict[str, ModelProfile]:
         path: the file.
 
     Raises:
-        InvalidArgument: it is neither, it has more than a million bytes or is no file, or a field of a profile cannot
-            be right: it says where and why.
+        InvalidArgument: it is neither, it has more than a million bytes, a key of more than 16 parts or is no file, or
+            a field of a profile cannot be right: it says where and why.
         OSError: the file cannot be read.
     """
     place = path_of(path, "path")
@@ -57,7 +61,7 @@ def _tables(place: str, data: bytes) -> Mapping[str, object]:
 
     try:
         text = data.decode("utf-8-sig")
-        found: Any = _json(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        found: Any = _json(text) if text.lstrip().startswith("{") else tomllib.loads(_short_keys(place, text))
     except UnicodeDecodeError as error:
         raise InvalidArgument(place, f"is no text in UTF-8 (byte {error.start})") from None
     except RecursionError:
@@ -65,6 +69,14 @@ def _tables(place: str, data: bytes) -> Mapping[str, object]:
     except ValueError as error:  # of both parsers, and of numbers with too many digits
         raise InvalidArgument(place, f"is neither TOML nor JSON that can be read: {_brief(error)}") from None
     return cast("Mapping[str, object]", found)
+
+
+def _short_keys(place: str, text: str) -> str:
+    long = _LONG_KEY.search(text)
+    if long is not None:
+        line = text.count("\n", 0, long.start()) + 1
+        raise InvalidArgument(place, f"is no file of profiles: a key of more than {_MOST_PARTS} parts in line {line}")
+    return text
 
 
 def _json(text: str) -> Any:

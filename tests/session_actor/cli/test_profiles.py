@@ -95,8 +95,15 @@ def test_what_is_no_text_is_refused(tmp_path):
         (f"[a]\n{KNOWN}{'x' * 100_000} = 1", "unknown field `xxx"),
         (f"[gpt-4.1-house]\n{KNOWN}", "unknown field `1-house` (a name with dots in it wants quotes)"),
         ("#" * 1_000_001, "has more than 1,000,000 bytes"),
+        (f"[a]\n{'.'.join(['a'] * 100_000)} = 1", "a key of more than 16 parts in line 2"),
+        (f"[{' . '.join(['a'] * 100_000)}]", "a key of more than 16 parts in line 1"),
+        ("\n" + ".".join(['"\\""', "'.'"] * 50_000), "a key of more than 16 parts in line 2"),
+        (f"[a]\n{'.'.join(['a'] * 16)} = 1", "unknown field `a`"),
+        (f"[a]\n{KNOWN}source = '" + "a.b " * 200_000 + "'\nb = 1", "unknown field `b`"),
+        ('\\"' * 400_000, "is neither TOML nor JSON"),
+        ('"a' * 400_000, "is neither TOML nor JSON"),
     ],
-    ids=range(10),
+    ids=range(17),
 )
 def test_a_hostile_file_is_refused_in_one_short_line(run, made, tmp_path, text, told):
     path = tmp_path / "models"
