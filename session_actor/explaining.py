@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from session_actor.persistence import PersistenceError
 from session_actor.supervisors import InitFailed, ServerCrashed, ServerQuarantined, SupervisorError
+from session_actor.supervisors import errors as actors
 
-from .errors import SessionActorError, remade, translate
+from .errors import CallTimeout, SessionActorError, remade, translate
 from .service_errors import SessionCrashed, SessionQuarantined
 
 if TYPE_CHECKING:
@@ -18,6 +19,18 @@ OF_A_SESSION: Final[dict[type[SupervisorError], Callable[[str], SessionActorErro
     ServerQuarantined: SessionQuarantined,
 }
 """Errors that tell the id."""
+
+
+def explain_late(session: str, error: actors.CallTimeout) -> CallTimeout:
+    """What the caller of a session's server may do that had no reply in time."""
+    what = (
+        "what was asked may still be done: send it again with the same key="
+        if error.started
+        else "it was not run: send it again"
+    )
+    late = CallTimeout(f"session {session!r} did not answer within {error.timeout_s} s; {what}, or raise timeout_s")
+    late.started, late.timeout_s = error.started, error.timeout_s
+    return late
 
 
 def explain_start(error: InitFailed) -> SessionActorError:

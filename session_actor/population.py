@@ -34,7 +34,7 @@ from .cold import Shelf
 from .compaction.options import NO_SUMMARIES
 from .deletion import Deleter
 from .errors import SessionActorError, translate
-from .explaining import OF_A_SESSION, explain_start
+from .explaining import OF_A_SESSION, explain_late, explain_start
 from .hooks.server import HookedServer
 from .hooks.service_hooks import ServiceHooks
 from .levels import promises
@@ -320,6 +320,8 @@ class Population:
             if closed is not None or isinstance(error, ServerDown):
                 return closed or translate(error)
             return SessionCrashed(cell.id)  # it was killed, or it stood in while the session could not be deleted
+        if type(error) is actors.CallTimeout:
+            return explain_late(cell.id, error)
         of_the_session = OF_A_SESSION.get(type(error))
         return translate(error) if of_the_session is None else of_the_session(cell.id)
 

@@ -79,6 +79,11 @@ class InitFailed(ServerError):
 class CallTimeout(ServerError, TimeoutError):
     """No reply in time. A message that had not started is never run; one that had completes, its reply is dropped."""
 
+    started = False
+    """Whether the message was running: then what it does is done, or may be."""
+    timeout_s: float | None = None
+    """How long the caller waited [seconds]."""
+
 
 class MailboxFull(ServerError):
     """The mailbox is at its limit (or, with `drop_oldest`, this call was the oldest and gave way)."""

@@ -129,9 +129,14 @@ class PendingReply(Struct, Generic[Reply], eq=False):
             return
         started = self.state == STARTED
         self.forget_in_queue()
-        what = "it is running, its outcome is unknown" if started else "it was not run"
-        late = f"no reply from server {shown(self.slot.id)} within {self.timeout_s} s"
-        self.fail(CallTimeout(f"{late}: {what}; retry or raise timeout_s"))
+        what = (
+            "its outcome is unknown; send again what may be done twice" if started else "it was not run; send it again"
+        )
+        error = CallTimeout(
+            f"no reply from server {shown(self.slot.id)} within {self.timeout_s} s: {what}, or raise timeout_s"
+        )
+        error.started, error.timeout_s = started, self.timeout_s
+        self.fail(error)
 
 
 _NOTHING: Any = None

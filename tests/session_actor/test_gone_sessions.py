@@ -5,11 +5,21 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import time
 
 import pytest
 
-from session_actor import SessionActorError, SessionCrashed, SessionDeleted, SessionService, StoreError, telemetry
+from session_actor import (
+    CallTimeout,
+    SessionActorError,
+    SessionCrashed,
+    SessionDeleted,
+    SessionService,
+    StoreError,
+    telemetry,
+)
 from session_actor.persistence import MemoryStore
+from session_actor.persistence.storage import OsFile
 from session_actor.supervisors import ChildSpec, DynamicSupervisor, GenServer, handles
 
 
@@ -158,3 +168,26 @@ async def test_a_reader_of_changes_that_the_collector_finds_while_handlers_chang
         await asyncio.to_thread(thread.join, 5)
         assert not thread.is_alive()
         assert not telemetry.heard
+
+
+async def test_who_has_no_reply_in_time_is_told_of_the_session_and_how_to_ask_again_safely(tmp_path, monkeypatch):
+    sync = OsFile.sync
+    async with SessionService.open(Slow()) as service:
+        session = await service.session("user-42", create=True)
+        deleting = asyncio.create_task(service.delete("user-42"))
+        await asyncio.sleep(0)
+        with pytest.raises(
+            CallTimeout, match=r"session 'user-42' did not answer within 0.001 s; it was not run"
+        ) as late:
+            await session.push("one", timeout_s=0.001)
+        assert (late.value.started, late.value.timeout_s) == (False, 0.001)
+        await deleting
+    async with SessionService.open(tmp_path / "store") as service:
+        session = await service.session("user-42", create=True)
+        monkeypatch.setattr(OsFile, "sync", lambda file: time.sleep(0.05) or sync(file))
+        with pytest.raises(
+            CallTimeout, match=r"'user-42' .* may still be done: send it again with the same key="
+        ) as late:
+            await session.push("one", durability="synced", key="k", timeout_s=0.001)
+        assert (late.value.started, late.value.timeout_s) == (True, 0.001)
+        assert (await session.push("one", durability="synced", key="k")).id == 1
