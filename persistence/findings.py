@@ -24,7 +24,7 @@ SEE_TO_DISK: Final = "see to the disk, and copy the store to another one if it g
 OF_LOG: Final = frozenset({"log", "log_chain"})
 """Kinds of damage in the log, which is salvaged for all whom it concerns."""
 KEPT_MAX: Final = 10_000
-"""So many findings are kept; the others are only counted and told."""
+"""So many findings of a kind are kept, so that none hides another; more are only counted and told."""
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -70,7 +70,9 @@ class Findings:
         """Those of them that were not met."""
         self._root = root
         self.list: list[Finding] = []
-        """The findings in the order in which they were made, at most `KEPT_MAX`."""
+        """The findings in the order in which they were made, of each kind at most `KEPT_MAX`."""
+        self.kinds: Counter[str] = Counter()
+        """How many of each kind."""
         self.counts: Counter[str] = Counter()
         """How many of each severity."""
         self.sessions = 0
@@ -104,7 +106,8 @@ class Findings:
             advice = finding.advice.replace("{repair}", f"`{repair_command(self._root)}`")
             finding = msgspec.structs.replace(finding, advice=advice.replace("{salvage}", f"`{salvage}`"))
         self.counts[finding.severity] += 1
-        if len(self.list) < KEPT_MAX:
+        self.kinds[finding.kind] += 1
+        if self.kinds[finding.kind] <= KEPT_MAX:
             self.list.append(finding)
         if self._tell is not None:
             self._tell(finding)
@@ -113,6 +116,11 @@ class Findings:
     def damaged(self) -> bool:
         """Whether there is damage."""
         return self.counts["damage"] > 0
+
+    @property
+    def cut(self) -> frozenset[str]:
+        """The kinds of which not all are kept."""
+        return frozenset(kind for kind, count in self.kinds.items() if count > KEPT_MAX)
 
     def note(
         self,

@@ -12,8 +12,11 @@ from .journal import Part
 from .journal_index import IndexBuilder
 from .journal_walk import Bad, Good, Index, Walk
 from .names import journal_path
+from .shelf import journal_numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .catalog import Catalog, CatalogRow
     from .findings import Findings
     from .storage import Disk
@@ -140,6 +143,19 @@ class JournalCheck:
         self._session, self.uncounted = owner[0], []
         self.path = f"{self._folder}/{journal_path(owner[0], 1)}"
         self._tell_uncounted(unknown(self._disk, self._folder, owner), 0, 0, logged)
+
+    def run_successor(self, row: CatalogRow, dead: Callable[[str], bool]) -> None:
+        """Tell of another birth of the session that is there from its first record on, where nothing is of this one.
+
+        The catalog is from before this one was deleted, or salvaged. `dead`: says of a birth whether it is. Raises as
+        `run_unknown`.
+        """
+        numbers = journal_numbers(self._disk, self._folder, row.session)
+        walks = [Walk(self._disk, f"{self._folder}/{journal_path(row.session, number)}") for number in numbers]
+        births = {walk.header.birth if walk.header is not None else row.birth for walk in walks}
+        births = {birth for birth in births if not dead(birth)}
+        if row.birth not in births and len(births) == 1:
+            self._tell_uncounted(unknown(self._disk, self._folder, (row.session, births.pop())), 0, 0, (0, 0))
 
     def _tell_uncounted(self, found: list[Beyond], seq: int, offset: int, logged: tuple[int, int]) -> bool:
         """Whether records behind `seq` were found that the log does not have."""

@@ -18,7 +18,7 @@ from .outlook import with_outlooks
 from .read_lock import read_lock
 from .repair_files import FileRepair
 from .repair_salvage import run_salvage
-from .repairs import BASIC, SALVAGED, Repairs, Step, plan
+from .repairs import BASIC, SALVAGED, Repairs, Step, is_for, plan
 from .tree import LookingDisk
 from .verify import check_store
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .storage import Disk
 
 ROUNDS_MAX: Final = 10
-"""Each round mends what could not be judged before the last one."""
+"""Each round mends what could not be judged before the last one; where more is found than is kept, there are more."""
 
 
 def repair(
@@ -91,7 +91,9 @@ class _Repair:
     def write(self) -> Repairs:
         self._repairs.written = True
         left: list[Finding] = []
-        for _ in range(ROUNDS_MAX):
+        rounds = 0
+        while rounds < ROUNDS_MAX:
+            rounds += not self._repairs.more
             with write_lock(self._layout):
                 steps, left = self._look()
                 basic = [step for step in steps if step.kind in BASIC]
@@ -106,6 +108,8 @@ class _Repair:
                 self._tried.update(step.key for step in salvaged)
             if not steps:
                 break
+        else:
+            self._repairs.more = True
         return self._end(left)
 
     def _look(self) -> tuple[list[Step], list[Finding]]:
@@ -113,7 +117,8 @@ class _Repair:
         check_store(self._disk, self._layout, findings)
         for session in sorted(findings.missing):
             raise SessionUnknown(session, "give the id of one that is there, as the store spells it")
-        return plan(findings.list, self._salvage, self._sessions, self._tried)
+        self._repairs.more = is_for(findings.cut)
+        return plan(findings.list, self._salvage, self._sessions, self._tried, root=self._layout.root)
 
     def _done(self, step: Step) -> None:
         self._tried.add(step.key)

@@ -14,6 +14,7 @@ from .catalog import Catalog, CatalogRow
 from .catalog_copy import copy_catalog
 from .catalog_files import FileRow
 from .errors import CatalogCorrupt
+from .findings import Findings
 from .frame_index import frames_in
 from .journal import Part
 from .journal_index import IndexBuilder
@@ -24,13 +25,14 @@ from .mending import time_of
 from .names import journal_path
 from .record import NO_SUM
 from .storage import DIRECTORY_MODE, FILE_MODE, OsDisk
-from .tree import is_folder
+from .tree import check_tree, is_folder
 from .verify import rebuild_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .beyond import Beyond
+    from .findings import Finding
     from .layout import Layout
     from .repairs import Step
     from .storage import Disk
@@ -77,9 +79,14 @@ class FileRepair:
         self._disk.unlink(step.path)
         self._disk.sync_dir(_folder(step.path))
 
-    @staticmethod
-    def _make_private(step: Step) -> None:
-        Path(step.path).chmod(DIRECTORY_MODE if is_folder(step.path) else FILE_MODE)
+    def _make_private(self, _: Step) -> None:
+        """All that others may read, however much that is."""
+
+        def change(finding: Finding) -> None:
+            if finding.kind == "mode":
+                Path(finding.path).chmod(DIRECTORY_MODE if is_folder(finding.path) else FILE_MODE)
+
+        check_tree(self._layout, Findings(change))
 
     def _cut_off(self, step: Step) -> None:
         file, end = self._disk.open(step.path, write=True), step.offset or 0
@@ -160,11 +167,11 @@ class FileRepair:
     def _count_beyond(self, step: Step) -> None:
         """The catalog is older than the journal: count what follows its valid part, in one transaction."""
         with contextlib.closing(_opened(self._layout, self._disk)) as catalog:
-            row, unknown_row, sealed = catalog.get(step.session or ""), self._unknown_row(step), list[FileRow]()
-            if row is None or (unknown_row is not None and unknown_row.birth != row.birth):
-                row = unknown_row  # one in the log lives, so the one that the catalog has was deleted before
+            known, other, sealed = catalog.get(step.session or ""), self._unknown_row(step), list[FileRow]()
+            row = known if known is not None and (other is None or other.birth == known.birth) else other
             if row is None:
                 return
+            dead = [] if known is None or known is row else [(known.session, known.birth)]
             files, owner = catalog.files, (row.session, row.birth)
             newest = files.newest(*owner)
             first = max(0 if newest is None else newest.last_seq, files.base(*owner).seq) + 1
@@ -181,7 +188,7 @@ class FileRepair:
                 row = msgspec.structs.replace(
                     row, journal=one.number, bytes=one.end, seq=one.last.seq, sum=one.last.sum, crc=crc
                 )
-                catalog.commit_cut([row], [], catalog.first_live_segment(), sealed)
+                catalog.commit_cut([row], dead, catalog.first_live_segment(), sealed)
 
     def _unknown_row(self, step: Step) -> CatalogRow | None:
         """The row of a journal that the catalog does not know, before its first record."""

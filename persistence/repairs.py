@@ -32,7 +32,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def key(self) -> Key:
         """Equal for steps that do the same."""
-        path = "" if self.kind == "journal" and self.path != "log" else self.path
+        path = "" if self.kind == "mode" or (self.kind == "journal" and self.path != "log") else self.path
         return self.kind, path, self.session
 
     def __str__(self) -> str:
@@ -50,6 +50,8 @@ class Repairs:
         """Done, or to be done: see `written`."""
         self.left: list[Finding] = []
         """Damage that no step is for."""
+        self.more = False
+        """Whether more is to be done than these steps: repairing again goes on."""
         self.written = False
         """Whether the steps were done."""
 
@@ -66,7 +68,7 @@ _WHAT: Final = {
     "format": "write it anew",
     "catalog": "make it anew from the journals and the log; the old one is kept aside",
     "uncounted": "count the records that follow",
-    "mode": "make it private",
+    "mode": "make all private that others may read",
     "leftover": "remove it",
     "dead": "remove it",
     "unreadable": "move it aside",
@@ -80,23 +82,34 @@ SALVAGED: Final = ("journal", "pruned", "log", "log_chain")
 """Kinds of damage that only salvage mends."""
 
 
+def is_for(kinds: Iterable[str]) -> bool:
+    """Whether findings of one of these kinds may be mended, each by a step of its own."""
+    return any(kind in {*_WHAT, *SALVAGED} - {"mode"} for kind in kinds)
+
+
 def plan(
     findings: Iterable[Finding],
     salvage: Salvage | None,
     sessions: Collection[str] | None,
     tried: Collection[Key] = (),
+    *,
+    root: str,
 ) -> tuple[list[Step], list[Finding]]:
     """The steps for these findings, and the damage that none is for.
 
-    `sessions`: to be salvaged; None: all. `tried`: steps that did not help.
+    `sessions`: to be salvaged; None: all. `tried`: steps that did not help. `root`: the store's directory.
+
+    What the catalog does not know of a session that is damaged stays until that is salvaged.
     """
     findings = list(findings)
+    damaged = {finding.session for finding in findings if finding.kind in SALVAGED and finding.session is not None}
     all_of_log = all(_is_meant(finding, sessions) for finding in findings if finding.kind in OF_LOG)
     steps: dict[Key, Step] = {}
     left: list[Finding] = []
     for finding in findings:
-        if finding.kind in _WHAT:
-            step = Step(finding.kind, finding.path, _WHAT[finding.kind], finding.session, finding.offset)
+        if finding.kind in _WHAT and not (finding.kind == "orphan" and finding.session in damaged):
+            path = root if finding.kind == "mode" else finding.path
+            step = Step(finding.kind, path, _WHAT[finding.kind], finding.session, finding.offset)
         elif (
             finding.kind not in SALVAGED
             or salvage is None

@@ -8,6 +8,7 @@ whatever the files hold: one segment, one line and some numbers a session are th
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -151,6 +152,8 @@ class _Check:
                 base, whole = catalog.files.base(*owner), False
                 try:
                     whole = check.run(row, self._snapshots.wanted(owner), logged) and not log.refused
+                    if not whole and owner not in log.links:
+                        check.run_successor(row, partial(_is_dead, catalog, log, row.session))
                 except OSError as error:
                     self._findings.refused(check.path, error, session=row.session)
                 self._expected.update(map(hash, check.uncounted))
@@ -187,6 +190,10 @@ def rebuild_from(disk: Disk, layout: Layout, path: str, survey: LogSurvey, damag
         return snapshots.covered((session, birth))
 
     return rebuild_catalog(disk, layout, path, Known(first_live, firsts, dead, covered))
+
+
+def _is_dead(catalog: Catalog, log: LogCheck, session: str, birth: str) -> bool:
+    return birth in catalog.dead_births(session) or (session, birth) in log.dead
 
 
 def _newest(catalog: Catalog, owner: Owner) -> Link | None:

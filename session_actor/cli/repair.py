@@ -80,7 +80,7 @@ def run_repair(
     if not as_json:
         line = repair_command(str(Path(directory).absolute()), salvage=salvage, sessions=sessions or ())
         say(_summary(repairs, None if write else line))
-    return FOUND if repairs.left or (repairs.steps and not write) else CLEAN
+    return FOUND if repairs.left or repairs.more or (repairs.steps and not write) else CLEAN
 
 
 def _tell(item: Step | Finding) -> None:
@@ -105,4 +105,6 @@ def _summary(repairs: Repairs, line: str | None) -> str:
     said = [] if not repairs.steps else [f"{steps} done" if line is None else f"{steps} to do: `{line}`"]
     if left:
         said.append(f"{counted(left, 'damaged place')} left: see above what to do")
+    if repairs.more:
+        said.append("more is to be done than was told: see what is left above, and repair again")
     return "; ".join(said) or "nothing to do"

@@ -200,7 +200,8 @@ async def test_bad_snapshots_go_aside(root):
 async def test_modes_are_made_private_again(root):
     (root / "log").chmod(0o755)
     journals(root, "a")[0].chmod(0o644)
-    assert mended(root) == ["mode", "mode"]
+    assert mended(root) == ["mode"]
+    assert journals(root, "a")[0].stat().st_mode & 0o777 == 0o600
     assert (root / "log").stat().st_mode & 0o777 == 0o700
 
 
