@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
 from .blocks import NULL, Block, CallRef, Free, Native, Text, thawed
 from .plain import shown
 from .private import as_repr
+from .times import as_datetime
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
 """Who speaks in a turn."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -259,7 +260,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     @property
     def timestamp(self) -> datetime:
         """When it was pushed, aware, UTC, exact to the microsecond."""
-        return _EPOCH + timedelta(microseconds=self.at_us)
+        return as_datetime(self.at_us)
 
     def __repr__(self) -> str:
         """Ids and sizes only: the content may be private."""

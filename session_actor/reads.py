@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from session_actor.persistence import RecoveryReport
@@ -18,9 +17,11 @@ from .losses import unknown
 from .observing import operation
 from .spending import NOTHING_SPENT, UsageTotals, spent_in
 from .stack import Stack
+from .times import as_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from datetime import datetime
 
     from .cell import Cell
     from .commands import How
@@ -215,7 +216,7 @@ class Reads:
     async def created_at(self, *, timeout_s: float | None = 5.0) -> datetime:
         """When the session was made (aware, UTC, to the microsecond)."""
         at_us = (await self._state(timeout_s)).created_at_us
-        return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=at_us or 0)
+        return as_datetime(at_us or 0)
 
     async def ended(self, *, timeout_s: float | None = 5.0) -> str | None:
         """Why the session was ended; None: it goes on."""

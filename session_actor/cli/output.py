@@ -6,8 +6,9 @@ import contextlib
 import json
 import os
 import sys
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
+
+from session_actor.times import as_datetime
 
 from .codes import say
 from .harmless import one_line
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from .parts import Line
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _KILO: Final = 1024
 
@@ -60,19 +60,14 @@ def busy(what: str) -> Generator[None]:
         yield
 
 
-def moment_of(at_us: int) -> datetime:
-    """A time in microseconds since the epoch as a datetime, UTC."""
-    return _EPOCH + timedelta(microseconds=at_us)
-
-
 def iso(at_us: int | None) -> str | None:
-    """The same as text for programs, exact to the microsecond."""
-    return None if at_us is None else moment_of(at_us).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    """A time as text for programs, UTC, exact to the microsecond."""
+    return None if at_us is None else as_datetime(at_us).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def when(at_us: int | None) -> str:
     """The same for people, UTC."""
-    return "-" if at_us is None else moment_of(at_us).strftime("%Y-%m-%d %H:%M:%SZ")
+    return "-" if at_us is None else as_datetime(at_us).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def size(count: float) -> str:

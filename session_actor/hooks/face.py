@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+
+from session_actor.times import as_datetime
 
 from .errors import HookUnknown
 from .records import HookDiscarded, HookDriven
 from .report import DeadLetter, PendingHook
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from .book import Due, Entry
     from .service_hooks import ServiceHooks
 
@@ -76,6 +79,6 @@ class HooksFace:
         return [(entry, due) for entry in entries for due in entry.hooks.values()]
 
     def _told(self, entry: Entry, due: Due) -> tuple[str, str, str, int, str | None, datetime, bool, bool]:
-        ended_at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=entry.ended_at_us)
+        ended_at = as_datetime(entry.ended_at_us)
         registered = self._hooks.mandatory.registered(due.name)
         return entry.session, due.name, due.key, due.attempt, due.error, ended_at, registered, entry.delete

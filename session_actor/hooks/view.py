@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from session_actor.blocks import thawed
 from session_actor.errors import BranchUnknown
 from session_actor.stack import Retractions, Stack
+from session_actor.times import as_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from session_actor.frames import Usage
     from session_actor.state import State
@@ -75,7 +76,7 @@ def view_of(state: State) -> SessionView:
     return SessionView(
         state.session,
         state.seq,
-        datetime.fromtimestamp(0, UTC) + timedelta(microseconds=state.created_at_us or 0),
+        as_datetime(state.created_at_us or 0),
         state.ended,
         state.head,
         state.attached,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,14 +10,15 @@ from session_actor.errors import FrameUnknown, InvalidArgument
 from session_actor.losses import unknown
 from session_actor.private import as_repr
 from session_actor.state import State
+from session_actor.times import as_datetime
 from session_actor.window.pressure import budget_of
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from session_actor.budget.report import Budget
     from session_actor.frames import Frame, Usage
     from session_actor.stack import Stack
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Moment(msgspec.Struct, frozen=True, eq=False):
@@ -39,7 +39,7 @@ class Moment(msgspec.Struct, frozen=True, eq=False):
     @property
     def at(self) -> datetime:
         """When the record was made, aware, UTC, exact to the microsecond."""
-        return _EPOCH + timedelta(microseconds=self.at_us)
+        return as_datetime(self.at_us)
 
     @property
     def session(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Final, Self
@@ -15,6 +15,7 @@ from session_actor.losses import unknown
 from session_actor.persistence import FileStore
 from session_actor.plain import is_a, shown
 from session_actor.reserved import is_reserved
+from session_actor.times import as_us
 from session_actor.window.errors import NothingToSend, RequestForgotten
 from session_actor.window.requesting import fit_of
 
@@ -40,9 +41,7 @@ if TYPE_CHECKING:
     from .again import Rendered
     from .difference import Diff
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOMENTS_KEPT: Final = 2
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class Replay:
@@ -249,7 +248,7 @@ class Replay:
     def _position_of_time(self, time: datetime) -> int:
         if not is_a(time, datetime) or time.tzinfo is None:
             raise InvalidArgument("time", "must be a datetime with a time zone")
-        position = self._player.timeline.before((time - _EPOCH) // _MICROSECOND)
+        position = self._player.timeline.before(as_us(time))
         if position is None or position < self._player.first:
             raise MomentUnknown(f"the time {time.isoformat()}", self._known())
         return position

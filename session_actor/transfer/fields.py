@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from session_actor.errors import InvalidArgument, RecordTooLarge, ValueNotStorable
-from session_actor.times import FIRST_US, LAST_US
+from session_actor.times import FIRST_US, LAST_US, as_us
 
 _OTHER_TYPE = "a field has another type than expected"
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECONDS: Final = 1_000_000
 
 
@@ -130,8 +129,7 @@ def time_of(value: object) -> int | None:
     try:
         if isinstance(value, str):
             at = datetime.fromisoformat(value)
-            since = (at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH
-            at_us = (since.days * 86_400 + since.seconds) * _MICROSECONDS + since.microseconds
+            at_us = as_us(at if at.tzinfo else at.replace(tzinfo=UTC))
         elif isinstance(value, int | float) and not isinstance(value, bool):
             at_us = int(value * (1_000 if abs(value) > 1e11 else _MICROSECONDS))  # noqa: PLR2004 - in seconds: year 5138
         else:
