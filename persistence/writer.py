@@ -82,12 +82,14 @@ class Writer(BatchWriter):
         out here, without helpers, since the calls would take longer than the write. Whatever is unusual takes steps.
         Where many sessions ask in one turn of the loop, those that come late share a write at its end.
         """
+        if self._asked > INLINE_RECORDS:
+            self.wake()
+            return
         backlog, syncer, waiters = self._backlog, self._syncer, self.waiters
         batch, entries, position = syncer.growing, backlog.entries, backlog.appended_position
         if entries and entries[-1][0] is not self._asking:
             self._asking, self._asked = entries[-1][0], self._asked + 1
-        late = self._asked > INLINE_RECORDS
-        if late or batch is None or len(entries) != 1 or batch.segment.end >= syncer.grows_to:
+        if self._asked > INLINE_RECORDS or batch is None or len(entries) != 1 or batch.segment.end >= syncer.grows_to:
             self._reach_by_steps()
             return
         log, seq, at_us, kind, data, weight = entries[0]

@@ -75,7 +75,10 @@ class Changes:
         try:
             reply: Any = cell.ref.dispatch(command, timeout_s)
             if type(reply) is PendingReply:
-                return await cast("PendingReply[Reply]", reply).wait_keeping()
+                pending = cast("PendingReply[Reply]", reply)
+                if pending.slot.floor.active:
+                    return await pending.wait_keeping()
+                return await pending.future  # type: ignore[no-any-return]  # as there, without one more coroutine
         except SupervisorError as error:
             raise cell.explain(error) from None
         return reply  # type: ignore[no-any-return]  # the command's type says what it is

@@ -308,12 +308,13 @@ def _inline_deferred(slot: Slot, reply: object, timeout_s: float | None, started
     pending, slot.current = slot.current, None
     if pending is None:
         pending = slot.pending(None, timeout_s)
-    try:
-        answer(slot, pending, reply)
-    except TypeError as error:
-        _inline_failed(slot, error, started_s)
-    if reply is not NO_REPLY:
-        return reply
+    if reply is not NO_REPLY or not slot.deferred or pending not in slot.deferred:
+        try:
+            answer(slot, pending, reply)
+        except TypeError as error:
+            _inline_failed(slot, error, started_s)
+        if reply is not NO_REPLY:
+            return reply
     pending.timeout_s = timeout_s
     if timeout_s is not None:
         try:
