@@ -54,4 +54,4 @@ def test_every_lack_and_what_is_left_out_is_on_the_page():
 
     assert set(re.findall(r"^\| `(\w+)`", tables["`lack`"], re.MULTILINE)) - {"lack"} == set(get_args(Lack))
     named = set(re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in tables["name"].splitlines())))
-    assert named == {*openai_parts._LEFT_OUT, *anthropic_parts._LEFT_OUT, "usage"}
+    assert named == {*openai_parts._LEFT_OUT, *anthropic_parts._LEFT_OUT, "usage", "collapsed"}

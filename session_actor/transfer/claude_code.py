@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from .anthropic_parts import assistant_turn, user_turns
-from .claude_kinds import BOOKKEEPING, SPOKEN, attached
+from .claude_kinds import BOOKKEEPING, COLLAPSED, SPOKEN, attached
 from .fields import UNREADABLE, UnknownName, fields, is_fields, parsed, parts_of, reason_of, text, time_of, word
 from .pieces import BEFORE, Begun, Passed, Said, Summed
 from .reading import said_in
@@ -176,6 +176,8 @@ class _Reader:
         """What any line says but those of replies."""
         if kind not in SPOKEN and kind not in BOOKKEEPING:
             raise UnknownName("an unknown type of line")
+        if kind == COLLAPSED:
+            self._notes.left_out["collapsed"] += 1
         turns: tuple[Turn, ...] | None = None
         is_summary = line.get("isCompactSummary") is True
         if kind == "user" and (is_summary or not any(line.get(flag) is True for flag in _UNSAID)):

@@ -28,8 +28,13 @@ BOOKKEEPING: Final = frozenset(
     | {"bridge-session", "frame-link", "fork-context-ref", "observer-ref", "continued-in", "relocated"}
     | {"speculation-accept", "isolation-latch", "atis-latch", "ended-by-model", "history-suppression"}
     | {"artifact-comment-monitor", "artifact-autoreact-ledger"}
+    | {"marble-origami-commit", "marble-origami-snapshot", "marble-origami-reset"}
 )
 """Kinds that say nothing of a conversation. What waits in a queue is said when it leaves it."""
+
+COLLAPSED: Final = "marble-origami-commit"
+"""A summary that the model was shown from here on in place of some turns in the middle. All of them are in the file;
+no compaction here stands for a part like that. The other two kinds of this name tell what may be collapsed next."""
 
 _REMINDERS: Final = frozenset(
     {"hook_cancelled", "hook_error_during_execution", "hook_non_blocking_error", "hook_permission_decision"}

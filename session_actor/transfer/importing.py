@@ -59,7 +59,8 @@ class ImportReport(msgspec.Struct, frozen=True):
     """How many of those there are."""
     left_out: dict[str, int] = {}
     """What messages had beside their words and a frame has no place for, and how often: `annotations`, `audio` (its
-    transcript is there), `name`, `context` and `citations` of documents, `usage` that could not be read."""
+    transcript is there), `name`, `context` and `citations` of documents, `usage` that could not be read,
+    `collapsed` (a summary of a part, which is there)."""
 
 
 async def import_transcript(

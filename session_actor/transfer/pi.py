@@ -1,4 +1,7 @@
-"""Transcripts of the Pi coding agent: lines in a row (version 1), or a tree of entries with `id` and `parentId`."""
+"""Transcripts of the Pi coding agent: lines in a row (version 1), or a tree of entries with `id` and `parentId`.
+
+A compaction names the first entry that was kept: by its `id`, or in version 1 by its number, the header being 0.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,12 @@ def read_pi(lines: AsyncIterator[Line], notes: Notes) -> AsyncGenerator[AnyPiece
 
 
 class _Reader:
-    """Reads lines; it knows whether the conversation has begun."""
+    """Reads lines; it knows whether the conversation has begun, and how many lines there were."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
         self._begun = False
+        self._read = 0
 
     def read(self, data: bytes, offset: int) -> Iterator[AnyPiece]:
         """The pieces of a line."""
@@ -37,7 +41,8 @@ class _Reader:
         if not self._begun:
             self._begun = True
             yield Begun(word(line.get("id")) if line.get("type") == "session" else None)
-        place = _place(line, offset)
+        place = _place(line, offset, self._read)
+        self._read += 1
         try:
             piece = self._piece(line, place)
             self._notes.passed += isinstance(piece, Passed)
@@ -77,23 +82,30 @@ def _setting(_line: dict[str, Any], place: dict[str, Any]) -> AnyPiece:
     return Passed(**place)
 
 
-def _place(line: dict[str, Any], offset: int) -> dict[str, Any]:
-    """Where an entry stands: what has no id follows the line before it."""
-    key = word(line.get("id")) if line["type"] != "session" else None
+def _place(line: dict[str, Any], offset: int, number: int) -> dict[str, Any]:
+    """Where an entry stands: what has no id is called by its number, and follows the line before it."""
+    at_us = time_of(line.get("timestamp"))
+    if line["type"] == "session":
+        return {"offset": offset, "at_us": at_us}
+    key = word(line.get("id"))
     parent: str | None = BEFORE
     if key is not None and "parentId" in line:
         parent = None if line["parentId"] is None else text(line["parentId"])
-    at_us = time_of(line.get("timestamp"))
-    if line["type"] == "session" or (key is not None and parent is None and line["type"] != "message"):
+    if parent is None and line["type"] != "message":
         parent = BEFORE  # settings before the first message stand below it
-    return {"offset": offset, "keys": () if key is None else (key,), "parent": parent, "at_us": at_us}
+    return {"offset": offset, "keys": (_numbered(number) if key is None else key,), "parent": parent, "at_us": at_us}
+
+
+def _numbered(number: int) -> str:
+    """How a line without an id is called: as no id is."""
+    return f"\0{number}"
 
 
 def _compaction(line: dict[str, Any], place: dict[str, Any]) -> Summed:
-    tokens = line.get("tokensBefore")
+    tokens, number = line.get("tokensBefore"), line.get("firstKeptEntryIndex")
     return Summed(
         summary=text(line["summary"]),
-        first_kept=word(line.get("firstKeptEntryId")),
+        first_kept=word(line.get("firstKeptEntryId")) or (_numbered(number) if type(number) is int else None),
         tokens_before=tokens if type(tokens) is int and tokens > 0 else 0,
         **place,
     )

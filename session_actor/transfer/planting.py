@@ -50,6 +50,8 @@ class Planter:
         self._configured: dict[int, Instructions] = {}
         """The instructions in force, at frames that have any."""
         self._places: dict[str, int | None] = {}
+        self._hollow: set[str] = set()
+        """Keys of pieces that have no frame of their own: their place is the one below."""
         self._said: dict[str, int] = {}
         self._main: int | None = None
         self._lasts: dict[str, int | None] = {}
@@ -93,7 +95,7 @@ class Planter:
             self.skipped += 1
             self._lasts[piece.lane] = there
             return
-        spot = self._spot(piece)
+        spot = below = self._spot(piece)
         if isinstance(piece, Said):
             spot = self._grow(piece, spot, piece.turns, None)
             self._said.update(dict.fromkeys(piece.keys, spot))
@@ -105,6 +107,8 @@ class Planter:
             spot = self._sum_up(piece, spot)
         for key in piece.keys:
             self._places[key] = spot
+        if spot == below:
+            self._hollow.update(piece.keys)
         self._lasts[piece.lane] = spot
         if not piece.lane:
             self._main = spot
@@ -201,10 +205,18 @@ class Planter:
         )
         return None if new == old else new
 
+    def _covered(self, first_kept: str | None, spot: int | None) -> int | None:
+        """The newest frame before the first piece that is kept; one that is not known keeps nothing."""
+        if first_kept is None or first_kept not in self._places:
+            return spot
+        kept = self._places[first_kept]
+        if not self.is_below(kept, spot):
+            return spot
+        return kept if kept is None or first_kept in self._hollow else self.parents[kept]
+
     def _sum_up(self, piece: Summed, spot: int | None) -> int | None:
         """A compaction of what is below; nothing is planted for it, and what is covered stays."""
-        kept = None if piece.first_kept is None else self._places.get(piece.first_kept)
-        covered = spot if kept is None or not self.is_below(kept, spot) else self.parents[kept]
+        covered = self._covered(piece.first_kept, spot)
         while covered is not None and self._calls.waiting_at(covered):
             covered = self.parents[covered]
         if covered is None or len(piece.summary) > SUMMARY_LIMIT:

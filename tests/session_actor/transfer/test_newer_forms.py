@@ -86,6 +86,64 @@ async def test_a_compaction_that_kept_some_lines_covers_only_those_before_them()
     assert only_blocks(state, 13)[0].text == "And tomorrow?"
 
 
+@pytest.mark.parametrize(
+    ("number", "covered"),
+    [(5, 2), (6, 2), (4, 2), (8, 4), (1, None), (0, 5), (99, 5), (-1, 5), (10, 5), ("6", 5), (True, 5), (None, 5)],
+)
+async def test_a_compaction_of_the_first_version_of_pi_keeps_what_its_number_says(tmp_path: Path, number, covered):
+    def says(text: str) -> dict:
+        return {"type": "message", "message": {"role": "user", "content": text}}
+
+    path = written(
+        tmp_path / "t.jsonl",
+        {"type": "session", "id": "s", "cwd": "/", "timestamp": "2025-12-01T10:00:00.000Z"},
+        {"type": "thinking_level_change", "thinkingLevel": "high"},
+        says("first"),
+        "",
+        "{torn",
+        says("second"),
+        {"type": "thinking_level_change", "thinkingLevel": "off"},
+        {"type": "thinking_level_change", "thinkingLevel": "low"},
+        says("third"),
+        says("fourth"),
+        says("fifth"),
+        {"type": "compaction", "summary": "Much.", "firstKeptEntryIndex": number, "tokensBefore": 70_000},
+        says("sixth"),
+    )
+    async with memory() as service:
+        report, state = await imported(service, path)
+
+    assert (report.form, report.unread_count) == ("pi", 1)
+    if covered is None:  # all was kept beside it
+        assert state.overlays == ()
+        assert [text for _, text in said(frames_of(state))][5].endswith("Much.")
+    else:
+        assert [(one.covered_frame, one.tokens_before) for one in state.overlays] == [(covered, 70_000)]
+
+
+async def test_a_part_that_claude_code_collapsed_is_there_and_its_summary_is_told_by_name(tmp_path: Path):
+    collapsed = {
+        "type": "marble-origami-commit",
+        "sessionId": "s",
+        "collapseId": "1",
+        "summaryUuid": "x",
+        "summaryContent": '<collapsed id="1">They greeted.</collapsed>',
+        "summary": "They greeted.",
+        "firstArchivedUuid": "u",
+        "lastArchivedUuid": "v",
+    }
+    staged = {"type": "marble-origami-snapshot", "sessionId": "s", "staged": [], "armed": False, "lastSpawnTokens": 1}
+    path = written(
+        tmp_path / "t.jsonl", user("u", None, "hi"), user("v", "u", "you"), staged, collapsed, user("w", "v", "So")
+    )
+    async with memory() as service:
+        report, state = await imported(service, path)
+
+    assert (report.unread, report.left_out, report.passed) == ([], {"collapsed": 1}, 2)
+    assert [text for _, text in said(frames_of(state))] == ["hi", "you", "So"]
+    assert state.overlays == ()
+
+
 @pytest.mark.parametrize("kind", sorted(BOOKKEEPING))
 async def test_a_line_of_bookkeeping_tells_the_form_and_is_passed_over(tmp_path: Path, kind: str):
     path = written(tmp_path / "t.jsonl", *[{"type": kind, "sessionId": "s"}] * 101, user("u", None, "hi"))
