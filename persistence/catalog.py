@@ -15,12 +15,11 @@ import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from zlib import crc32
 
 import msgspec
 
 from .catalog_access import CatalogAccess
-from .catalog_files import VERSION, CatalogFiles, check_fields, forget_birth, make_tables, put, put_base
+from .catalog_files import VERSION, CatalogFiles, check_fields, forget_birth, make_tables, put, put_base, sum_of_row
 from .errors import CatalogCorrupt, StoreVersionTooNew
 from .header import SegmentRef
 from .names import id_bytes
@@ -165,7 +164,7 @@ class Catalog:
         found = connection.execute(query, (name,)).fetchone()
         if found is None:
             return None
-        if found[2] != _row_sum(found[0], found[1]):
+        if found[2] != sum_of_row(found[0], found[1]):
             raise CatalogCorrupt(str(self._path), f"its {name} fails its sum")
         if type(found[1]) is not int or not 1 <= found[1] < _SEGMENTS_MAX:
             raise CatalogCorrupt(str(self._path), f"its {name} is a number that cannot be")
@@ -311,13 +310,13 @@ class Catalog:
 
     def _row(self, found: tuple[bytes, str, int, int, int, int, str, int, int]) -> CatalogRow:
         stored: _Stored = found[:-1]
-        if _row_sum(*stored) != found[-1]:
+        if sum_of_row(*stored) != found[-1]:
             raise CatalogCorrupt(str(self._path), "a row fails its sum")
         check_fields(str(self._path), stored, _KINDS)
         return CatalogRow(stored[0].decode("utf-8", "surrogatepass"), *stored[1:])
 
     def _dead(self, session: bytes, birth: str, row_sum: int) -> str:
-        if _row_sum(session, birth) != row_sum:
+        if sum_of_row(session, birth) != row_sum:
             raise CatalogCorrupt(str(self._path), "a tombstone fails its sum")
         return birth
 
@@ -349,7 +348,7 @@ def _upsert(connection: sqlite3.Connection, row: CatalogRow) -> None:
     if not _is_dead(connection, stored[0], row.birth):
         connection.execute(
             f"INSERT OR REPLACE INTO journals ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
-            (*stored, _row_sum(*stored)),
+            (*stored, sum_of_row(*stored)),
         )
 
 
@@ -358,14 +357,14 @@ def _bury(connection: sqlite3.Connection, session: bytes, birth: str) -> None:
     forget_birth(connection, session, birth)
     connection.execute(
         "INSERT OR REPLACE INTO tombstones (session, birth, row_sum) VALUES (?, ?, ?)",
-        (session, birth, _row_sum(session, birth)),
+        (session, birth, sum_of_row(session, birth)),
     )
 
 
 def _set_number(connection: sqlite3.Connection, name: str, value: int) -> None:
     connection.execute(
         "INSERT OR REPLACE INTO numbers (name, value, row_sum) VALUES (?, ?, ?)",
-        (name, value, _row_sum(name, value)),
+        (name, value, sum_of_row(name, value)),
     )
 
 
@@ -376,8 +375,3 @@ def _set_log_end(connection: sqlite3.Connection, end: SegmentRef) -> None:
 
 def _is_more(end: SegmentRef, noted: SegmentRef | None) -> bool:
     return noted is None or (end.segment, end.offset) > (noted.segment, noted.offset)
-
-
-def _row_sum(*fields: object) -> int:
-    """CRC-32 of a row's fields and of their types, which SQLite does not keep either."""
-    return crc32(msgspec.json.encode(fields))

@@ -154,7 +154,7 @@ class CatalogFiles:
         found = connection.execute(query, (id_bytes(session), birth)).fetchone()
         if found is None:
             return RecordRef()
-        if _row_sum(*found[:-1]) != found[-1]:
+        if sum_of_row(*found[:-1]) != found[-1]:
             raise CatalogCorrupt(self._path, "a base fails its sum")
         check_fields(self._path, found[:-1], _BASE_KINDS)
         return RecordRef(found[2], found[3])
@@ -192,7 +192,7 @@ class CatalogFiles:
             for found in connection.execute(f"SELECT {_COLUMNS}, row_sum FROM files"):  # noqa: S608 - a constant
                 self._row(found)
             for *fields, row_sum in connection.execute("SELECT session, birth, seq, sum, row_sum FROM bases"):
-                if _row_sum(*fields) != row_sum:
+                if sum_of_row(*fields) != row_sum:
                     raise CatalogCorrupt(self._path, "a base fails its sum")
                 check_fields(self._path, fields, _BASE_KINDS)
 
@@ -213,7 +213,7 @@ class CatalogFiles:
         return [self._row(row) for row in found]
 
     def _row(self, found: tuple[Any, ...]) -> FileRow:
-        if _row_sum(*found[:-1]) != found[-1]:
+        if sum_of_row(*found[:-1]) != found[-1]:
             raise CatalogCorrupt(self._path, "a row of a sealed file fails its sum")
         check_fields(self._path, found[:-1], _KINDS)
         row = FileRow(found[0].decode("utf-8", "surrogatepass"), *found[1:-2])
@@ -252,7 +252,7 @@ def put(connection: sqlite3.Connection, row: FileRow, *, dropped: bool = False) 
     stored = (id_bytes(session), *fields, int(dropped))
     connection.execute(
         f"INSERT OR REPLACE INTO files ({_COLUMNS}, row_sum) VALUES ({', '.join('?' * 13)})",  # noqa: S608 - constants
-        (*stored, _row_sum(*stored)),
+        (*stored, sum_of_row(*stored)),
     )
 
 
@@ -261,7 +261,7 @@ def put_base(connection: sqlite3.Connection, session: str, birth: str, base: Rec
     stored = (id_bytes(session), birth, base.seq, base.sum)
     connection.execute(
         "INSERT OR REPLACE INTO bases (session, birth, seq, sum, row_sum) VALUES (?, ?, ?, ?, ?)",
-        (*stored, _row_sum(*stored)),
+        (*stored, sum_of_row(*stored)),
     )
 
 
@@ -271,6 +271,6 @@ def forget_birth(connection: sqlite3.Connection, session: bytes, birth: str) -> 
         connection.execute(f"DELETE FROM {table} WHERE session = ? AND birth = ?", (session, birth))  # noqa: S608 - a constant
 
 
-def _row_sum(*fields: object) -> int:
+def sum_of_row(*fields: object) -> int:
     """CRC-32 of a row's fields and of their types, which SQLite does not keep either."""
     return crc32(msgspec.json.encode(fields))
