@@ -10,6 +10,7 @@ import random
 import signal
 import threading
 import time
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,15 @@ WITH_SDKS = (
     "session_actor/transfer/test_requests.py",
     "session_actor/window",
     "test_readme.py",
+)
+
+# Tests that take long are met in the middle of a run, so that at its end nobody waits for one of them alone; those of
+# `distributions` follow one another, so that one process alone builds them.
+LONG = (
+    "faults/test_kills.py",
+    "faults/test_refused_syncs.py",
+    "session_actor/handover/test_process.py",
+    "session_actor/hooks/test_kills.py",
 )
 
 # How long an example takes says more of what else the machine does than of the example. Each run draws others.
@@ -69,15 +79,34 @@ def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item):
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Brings tests that need the same imports together; in each part they stay in the order that chance gave them."""
-    places = tuple(str(HERE / path) for path in WITH_SDKS)
-    items.sort(key=lambda item: not str(item.path).startswith(places))
+    """Brings tests that need the same together; in each part they stay in the order that chance gave them."""
+    some = config.option.faults == "tenth"  # else tests/faults says what comes first
+    sdks, long = (tuple(str(HERE / path) for path in paths) for paths in (WITH_SDKS, LONG if some else ()))
+    parts: tuple[list[pytest.Item], ...] = [], [], [], []
+    for item in items:
+        builds = "distributions" in getattr(item, "fixturenames", ())
+        path = str(item.path)
+        parts[0 if path.startswith(sdks) else 2 if builds else 1 if path.startswith(long) else 3].append(item)
+    first, *middle, others = parts
+    before = max(0, len(items) // 2 - len(first))
+    items[:] = [*first, *others[:before], *chain(*middle), *others[before:]]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keeps the collector from looking through modules and tests again and again while they come to be."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
-    """Keeps the collector from looking through all modules and tests again and again while the tests run."""
+    """The same while the tests run; what they make themselves is looked through less often, too."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(5_000, 20, 50)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -116,12 +145,14 @@ def nothing_is_left_behind(request: pytest.FixtureRequest):
         assert open_files_below(folder) == []
 
 
-@pytest.fixture(autouse=True)
-def cuts_begin_at_once(monkeypatch: pytest.MonkeyPatch):
+@pytest.fixture(scope="session", autouse=True)
+def cuts_begin_at_once():
     """Has what an earlier opening left in the log cut beside whatever a test does first, as later cuts are."""
     from session_actor.persistence import cutter
 
-    monkeypatch.setattr(cutter, "CALM_S", 0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cutter, "CALM_S", 0.0)
+        yield
 
 
 @pytest.fixture
