@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from .child_spec import shutdown_of
 from .errors import ChildExists, ChildNotFound, ServerError, ServerQuarantined, TooManyChildren, shown
 from .events import emit
-from .exits import PARENT, ExitReason
+from .exits import PARENT, Ending, ExitReason
 from .incarnation import KILL_GRACE_S, exit_within, launch, leak
-from .slot import Ending, Slot
 from .tree import Tree, check_spec
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from .events import OnEvent
     from .ref import ServerRef
     from .restart import Backoff, Intensity
+    from .slot import Slot
 
 CLOSE_BATCH: Final = 256
 

@@ -27,6 +27,18 @@ class ExitReason(NamedTuple):
         return self.kind if self.error is None else f"{self.kind}({type(self.error).__qualname__})"
 
 
+class Ending(NamedTuple):
+    """An end that was asked for: by `stop`, a supervisor, or the server itself."""
+
+    reason: ExitReason
+    final: bool
+    """Nothing is restarted afterwards; what is queued fails as soon as the stop is seen."""
+    drain: bool = False
+    """Run what is queued first."""
+    by_itself: bool = False
+    """Asked for by the server: the supervisor's restart policy applies."""
+
+
 def asked_reason(kind: str) -> ExitReason:
     """Return the reason for an end that somebody asks for.
 

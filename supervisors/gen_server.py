@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from .coroutines import is_async, watched
 from .errors import NotStarted, SupervisorError, shown
-from .exits import ExitReason, asked_reason
+from .exits import Ending, ExitReason, asked_reason
 from .messages import HANDLES_ATTRIBUTE, Continue, Ignore
 from .monitor import Monitor, link, monitor_into_mailbox
 from .reply import Deferred
-from .slot import Ending, Handler
 from .timers import Timer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .ref import ServerRef
-    from .slot import Slot
+    from .slot import Handler, Slot
 
 Reply = TypeVar("Reply")
 

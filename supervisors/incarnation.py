@@ -21,12 +21,12 @@ from .errors import (
     shown,
 )
 from .events import emit
-from .exits import KILLED, NORMAL, ExitReason
+from .exits import KILLED, NORMAL, Ending, ExitReason
 from .gen_server import GenServer, run_continues
 from .messages import Ignore
 from .server_task import ServerTask
 from .serving import active, heed, idle, serve
-from .slot import NO_HANDLERS, NOBODY, SHUT, Ending, Slot
+from .slot import NO_HANDLERS, NOBODY, SHUT, Slot
 from .supervisor_base import SupervisorBase
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import LinkedServerEnded, shown
-from .exits import STOPPED, ExitReason
-from .slot import Ending
+from .exits import STOPPED, Ending, ExitReason
 
 if TYPE_CHECKING:
     import asyncio

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, overlo
 from .checks import check_timeout
 from .deadlock import refuse_own_task, waiting
 from .errors import Refusal, shown
-from .exits import ExitReason, asked_reason
+from .exits import Ending, ExitReason, asked_reason
 from .incarnation import crashed_error, ended_error, stop_slot
 from .messages import NO_REPLY, Call
 from .reply import STARTED, PendingReply
 from .serving import answer, drain
-from .slot import INSIDE, OPEN, PLANNED, SHUT, Ending
+from .slot import INSIDE, OPEN, PLANNED, SHUT
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

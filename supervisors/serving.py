@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from .deadlock import mark_inside
 from .errors import Refusal, UnknownMessage, shown
-from .exits import KILLED, ExitReason
+from .exits import KILLED, Ending, ExitReason
 from .messages import NO_REPLY
 from .reply import CASTING, QUEUED, STARTED, PendingReply
-from .slot import NO_HANDLERS, OPEN, Ending, Slot, TraceEvent
+from .slot import NO_HANDLERS, OPEN, Slot, TraceEvent
 
 if TYPE_CHECKING:
     import asyncio

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .child_spec import ChildSpec
     from .clock import TimerHandle
     from .deadlock import Awaited
-    from .exits import ExitReason
+    from .exits import Ending, ExitReason
     from .floor import Floor
     from .gen_server import GenServer
     from .ref import ServerRef
@@ -52,18 +52,6 @@ class TraceEvent(NamedTuple):
     kind: Literal["received", "handled", "refused", "crashed"]
     id: object
     message_type: type
-
-
-class Ending(NamedTuple):
-    """An end that was asked for: by `stop`, a supervisor, or the server itself."""
-
-    reason: ExitReason
-    final: bool
-    """Nothing is restarted afterwards; what is queued fails as soon as the stop is seen."""
-    drain: bool = False
-    """Run what is queued first."""
-    by_itself: bool = False
-    """Asked for by the server: the supervisor's restart policy applies."""
 
 
 class Slot:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from .child_spec import shutdown_of
 from .deadlock import waiting
 from .errors import ChildExists, StartIgnored, shown
-from .exits import PARENT, ExitReason
+from .exits import PARENT, Ending, ExitReason
 from .incarnation import launch, stop_slot
-from .slot import Ending, Slot
 from .tree import Tree, check_spec
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from .events import OnEvent
     from .ref import ServerRef
     from .restart import Backoff, Intensity
+    from .slot import Slot
 
 Strategy = Literal["one_for_one", "one_for_all", "rest_for_one"]
 _STRATEGIES: Final = get_args(Strategy)

@@ -13,13 +13,13 @@ from .child_spec import ChildSpec, shutdown_of
 from .deadlock import refuse_own_task, waiting
 from .errors import AlreadyStarted, ChildExists, ChildNotFound, NotStarted, RestartsExhausted, ServerDown, shown
 from .events import OnEvent, emit
-from .exits import PARENT, STOPPED, ExitReason
+from .exits import PARENT, STOPPED, Ending, ExitReason
 from .floor import Floor
 from .incarnation import finish, launch, stop_slot
 from .log import logger
 from .ref import ServerRef
 from .restart import Backoff, Exhausted, Intensity, RestartKind, next_restart, wants_restart
-from .slot import Ending, Phase, Slot
+from .slot import Phase, Slot
 from .supervisor_base import SupervisorBase
 
 if TYPE_CHECKING:
