@@ -15,6 +15,9 @@ from session_actor.tokens.images import RULES
 SMALLEST_WINDOW: Final = 100
 """No window is smaller: the reserves of it would be nothing."""
 
+FEWEST_MESSAGES: Final = 16
+"""No limit of messages is lower: a step of parallel calls would hardly fit."""
+
 
 class ModelProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is known of one model, or of a family of models that share it.
@@ -51,6 +54,9 @@ class ModelProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Whether its API knows the longest answer of Chat Completions as `max_tokens` only."""
     short_call_ids: bool = False
     """Whether its API takes only call ids of nine letters and digits."""
+    most_messages: int | None = None
+    """So many messages its API of Chat Completions takes in one request; None: no limit is published. Names that say
+    that Azure serves the model ("azure/…") have its limit without this."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be right."""
@@ -68,6 +74,8 @@ class ModelProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise InvalidArgument("dialects", "must be a tuple of at least one dialect")
         for dialect in self.dialects:
             _one_of(dialect, "dialects", DIALECTS)
+        if self.most_messages is not None:
+            _messages(self.most_messages)
         for what in ("sees_images", "sees_documents", "says_max_tokens", "short_call_ids"):
             value: Any = getattr(self, what)
             if value is not True and value is not False:
@@ -86,6 +94,13 @@ def _tokens(value: object, what: str, least: int, most: int = 2**53) -> None:
         raise InvalidArgument(what, f"must be an int, got {type(value).__name__}")
     if not least <= value <= most:
         raise InvalidArgument(what, f"must be from {least} to {most} tokens, got {shown(value)}")
+
+
+def _messages(value: object) -> None:
+    if type(value) is not int:
+        raise InvalidArgument("most_messages", f"must be an int, got {type(value).__name__}")
+    if value < FEWEST_MESSAGES:
+        raise InvalidArgument("most_messages", f"must be at least {FEWEST_MESSAGES}, got {shown(value)}")
 
 
 def _one_of(value: object, what: str, known: tuple[str, ...]) -> None:

@@ -29,6 +29,11 @@ UNKNOWN: Final = ModelProfile(
 4,096; of all tokenizers that of `claude47` gives most tokens for most texts. It is let see images: leaving one out
 would change what is asked, and the provider says so when it takes none."""
 
+AZURE_MESSAGES: Final = 2_048
+"""learn.microsoft.com, "Azure OpenAI quotas and limits": max number of /chat/completions messages. OpenAI's own
+reference names no limit."""
+_AZURE: Final = re.compile(r"azure(?:_ai|_openai)?[/:]")
+
 _WARNED_LIMIT: Final = 1_000
 _warned: set[str] = set()
 
@@ -67,10 +72,17 @@ def profile_of(model: str, overrides: Mapping[str, ModelProfile] | None = None) 
     found = _override(model, overrides) if overrides else None
     if found is None:
         found = _shipped(model)
+        if found is not None and _AZURE.match(model.lower()) and found.most_messages is None:
+            found = _on_azure(found)
     if found is None:
         _warn(model)
         return UNKNOWN
     return found
+
+
+@cache
+def _on_azure(profile: ModelProfile) -> ModelProfile:
+    return msgspec.structs.replace(profile, most_messages=AZURE_MESSAGES)
 
 
 @cache

@@ -20,6 +20,7 @@ from .crowding import crowded
 from .errors import ContextOverflow, NothingToSend
 from .long_history import begun
 from .marks import Mark, Unseen, newest_artifacts
+from .message_limit import room_for_messages
 from .requests_made import next_number
 from .units import repriced, units_of, whole_frames
 from .window import mark_at, view_at, window_of
@@ -130,10 +131,11 @@ def _next_mark(state: State, ask: Ask, fit: Fit) -> Mark | None:
     place = crowded(ask, fit)
     if place is not None:
         return _mark(state, ask, fit, _as_is(fit), unseen=Unseen(ask.dialect, place))
-    if quote.tokens < YELLOW * allowance and quote.upper < RED * allowance:
+    room = room_for_messages(ask, fit)
+    if room is None and quote.tokens < YELLOW * allowance and quote.upper < RED * allowance:
         return None
     units = units_at(state, ask, fit)
-    plan = _plan(units, fit)
+    plan = _plan(units, fit) if room is None else _fewer(units, fit, room)
     if plan is None:
         return None
     if isinstance(plan, TooBig):
@@ -177,6 +179,14 @@ def _plan(units: list[Unit], fit: Fit) -> Trim | TooBig | None:
         return plan
     less = max(1, min(sum(beside) + sum(unit.cost for unit in units), allowance) - 1)
     return plan_trim(units, beside, less, **borders, target=TARGET * allowance / less)
+
+
+def _fewer(units: list[Unit], fit: Fit, room: float) -> Trim | TooBig | None:
+    """A plan for more messages than are taken: as large a part of what they cost goes as if all were of one length."""
+    beside, cost = _beside(units, fit), sum(unit.cost for unit in units)
+    less = max(1, sum(beside) + cost - 1)
+    target = (sum(beside) + TARGET * room * cost) / less
+    return plan_trim(units, beside, less, **_borders(fit), target=target)
 
 
 def _beside(units: list[Unit], fit: Fit) -> Beside:

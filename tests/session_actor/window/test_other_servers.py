@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
+import msgspec
 import pytest
 
-from session_actor import validate_request
+from session_actor import InvalidArgument, ModelProfile, ToolCall, validate_request
 from session_actor.blocks import CallRef
-from session_actor.commands import AddUser
+from session_actor.commands import AddAssistant, AddToolResult, AddUser
 from session_actor.ledger.wire import WireIds
 from session_actor.models import profile_of
 
@@ -64,3 +66,67 @@ def test_short_ids_are_the_same_each_time_and_never_twice():
     assert first == second
     assert len(set(first)) == len(refs)
     assert all(re.fullmatch("[a-z0-9]{9}", given) for given in first)
+
+
+def limited(most: int) -> ModelProfile:
+    return ModelProfile(name="limited", window=1_000_000, max_output=8_000, family="o200k", most_messages=most)
+
+
+def talks_long(most: int, *, calls: bool) -> list[int]:
+    """How many messages each request of a long conversation with a server that counts them has."""
+    live = Asked(model="limited")
+    live.state.models = {"limited": limited(most)}
+    counts = []
+    for number in range(150):
+        live.do(AddUser(f"Question {number}"))
+        if calls and number % 3 == 0:
+            frame = live.do(AddAssistant("", tool_calls=[ToolCall(f"c{number}", "ls", "{}")]))
+            live.do(AddToolResult(CallRef(frame.id, 0), "a file"))
+        request = live.ask("openai_chat")
+        counts.append(len(request["messages"]))
+        assert request["messages"][0]["role"] == "system"
+        assert f"Question {number}" in str(request["messages"])
+        live.do(AddAssistant(f"Answer {number}"))
+    assert live.state.table.at(live.state.head).depth > 300
+    return counts
+
+
+@pytest.mark.parametrize("calls", [False, True])
+def test_a_server_that_counts_messages_gets_no_more_than_it_takes(calls):
+    counts = talks_long(100, calls=calls)
+    assert max(counts) <= 100
+    assert max(counts) > 90
+    assert sum(later < before for before, later in pairwise(counts)) < 12  # the prefix stays for long
+
+
+def test_the_same_conversation_is_shown_whole_where_nobody_counts():
+    assert max(talks_long(2**40, calls=False)) == 300
+
+
+def test_other_dialects_are_not_counted():
+    live = Asked(model="limited")
+    live.state.models = {"limited": limited(16)}
+    for number in range(20):
+        live.do(AddUser(f"Question {number}"))
+        live.do(AddAssistant(f"Answer {number}"))
+    assert len(live.ask("anthropic")["messages"]) > 16
+
+
+@pytest.mark.parametrize("model", ["azure/gpt-5", "azure:gpt-5", "azure_openai:gpt-4o", "Azure/gpt-4.1-mini"])
+def test_azure_takes_so_many_messages_as_it_says(model):
+    assert profile_of(model).most_messages == 2_048
+    plain = profile_of(re.split("[/:]", model)[1])
+    assert plain.most_messages is None
+    assert msgspec.structs.replace(profile_of(model), most_messages=None) == plain
+    assert profile_of(model) is profile_of(model)
+
+
+def test_a_profile_of_one_s_own_says_it_itself():
+    own = limited(500)
+    assert profile_of("azure/mine", {"azure/mine": own}) is own
+
+
+@pytest.mark.parametrize("wrong", [0, 15, -1, 2.0, True, "2048"])
+def test_a_limit_that_can_never_be_right_is_refused(wrong):
+    with pytest.raises(InvalidArgument, match="most_messages"):
+        limited(wrong)
