@@ -6,6 +6,9 @@ in memory. Ours is measured at three heights: `lines` hands such batches to the 
 appends records whose data is encoded already (the line with its numbers and sums is made by the store), `public API`
 pushes through the sessions.
 
+`a task a session, a future a push` is what asyncio itself takes for so many tasks that wait so often; a full run of the
+garbage collector, which walks over all sessions, falls into it as into ours. `heap frozen`: the same without that.
+
 Beside it SQLite in WAL mode: synchronous=NORMAL keeps what `written` keeps, synchronous=FULL what `synced` keeps; a
 transaction a row, as libraries use it, and a transaction a batch, the least that SQLite can do.
 """
@@ -24,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bench import holds, pressure
+from bench.crowd import frozen_heap, futures_of_batches
 from bench.floors import (
     ASSISTANT_OUTPUT,
     ASSUMPTIONS,
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
 SESSIONS = (1, 100, 1_000, 10_000)
 LEVELS: tuple[Level, ...] = ("async", "written", "synced")
 IN_FLIGHT = 4
+TASKS = "a task a session, a future a push"
 CUTS = 4
 DATA = msgspec.Raw(
     msgspec.json.encode(
@@ -106,6 +111,9 @@ async def rates(report: Report, sessions: int, options: Options) -> None:
                     (OURS, f"public API at {level}"): await push_all(opened, batches, level),
                     **floors_of(sessions, batches, level, options),
                 }
+                if level == "async":
+                    spent[FLOOR, TASKS] = await futures_of_batches(sessions, batches)
+                spent |= await with_frozen_heap(opened, batches, level)
                 if level == "synced":
                     spent[OURS, "lines at synced"] = await lines(sessions, batches, options)
                 found = {key: Spent(per_record, sessions * batches) for key, per_record in spent.items()}
@@ -115,6 +123,17 @@ async def rates(report: Report, sessions: int, options: Options) -> None:
             best |= {key: min(one, best.get(key, one)) for key, one in found.items()}
     for (peer, op), (per_record, records) in best.items():
         report.rate(peer, op, "burst", sessions, n=records, seconds=per_record * records)
+
+
+async def with_frozen_heap(opened: list[Session], batches: int, level: Level) -> dict[tuple[str, str], float]:
+    """Return the seconds a push of many sessions, and of the tasks alone, when the collector leaves the heap alone."""
+    if len(opened) == 1:
+        return {}
+    with frozen_heap():
+        found = {(OURS, f"public API at {level}, heap frozen"): await push_all(opened, batches, level)}
+        if level == "async":
+            found[FLOOR, f"{TASKS}, heap frozen"] = await futures_of_batches(len(opened), batches)
+    return found
 
 
 def queue_seconds(batches: int, sessions: int) -> float:

@@ -64,6 +64,7 @@ MEASURED = {
     },
     "journal": {
         *product((f"{what} at {level}" for what in ("store", "public API") for level in LEVELS), ("burst",), (1, 50)),
+        *product((f"public API at {level}, heap frozen" for level in LEVELS), ("burst",), (50,)),
         *product(("lines at synced",), ("burst",), (1, 50)),
         *product(HELD, ("quiet", "sync storm", "during cuts"), (1,)),
         ("lone push at synced", "burst", 1),
@@ -110,6 +111,8 @@ FLOORS = {
     "actors": {*product(("await", "deque and future", "deque, future, async handler", "cast"), LOOPS, (1,))},
     "journal": {
         ("queue in memory at async", "burst", 50),
+        *product(("a task a session, a future a push",), ("burst",), (1, 50)),
+        ("a task a session, a future a push, heap frozen", "burst", 50),
         ("one file at written", "burst", 50),
         ("one file at synced", "burst", 50),
         ("a file per session at synced", "burst", 50),
