@@ -225,6 +225,19 @@ class Catalog:
             with self._writing() as connection:
                 _set_number(connection, _FIRST_LIVE, first_live)
 
+    def settle_births(self, sessions: Sequence[str]) -> None:
+        """`settle`, if one of these sessions may have a birth that a loss of power would put another in the place of.
+
+        No record may be taken for such a birth: it would be lost. Raises OSError.
+        """
+        if self._unsure:
+            marks = ", ".join("?" * len(sessions))
+            query = f"SELECT 1 FROM tombstones WHERE session IN ({marks}) LIMIT 1"  # noqa: S608 - constants
+            with self._reading() as connection:
+                found = connection.execute(query, [id_bytes(session) for session in sessions]).fetchone()
+            if found is not None:
+                self.settle()
+
     def check(self) -> None:
         """Read everything once, which takes longer the more sessions there are.
 

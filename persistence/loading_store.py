@@ -74,7 +74,9 @@ class LoadingStore(BuryingStore):
 
     async def _salvage(self, lease: Lease, salvage: Salvage) -> None:
         engine = self._opened()
-        await self._flush(engine, "written", engine.backlog.appended_position)
+        await self._flush(
+            engine, "synced", engine.backlog.appended_position
+        )  # as what is cut: it must not outlive more
         log = self._held(lease)
         self._in_salvage.append(log)
         try:

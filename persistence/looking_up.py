@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, NamedTuple
 
 from .gathering import Gathering
+from .reserve import is_full
 from .session_log import Extent, SessionLog
 from .snapshot import shelves, slots_without_look
 
@@ -81,8 +83,17 @@ class LookUps:
             running.overtaken = True
 
     def _look_up(self, sessions: list[str]) -> list[LookedUp]:
+        self._settle_births(sessions)
         rows, found = self._catalog.get_all(sessions), shelves(self._disk, self._snapshots)
         return [self._found(session, row, found) for session, row in zip(sessions, rows, strict=True)]
+
+    def _settle_births(self, sessions: list[str]) -> None:
+        """A process that died, or that was told of an error, may have left births that are not surely on the disk."""
+        try:
+            self._catalog.settle_births(sessions)
+        except OSError as error:
+            if not (is_full(error) or error.errno == errno.EROFS):  # reads go on where nothing can be written
+                raise
 
     def _found(self, session: str, row: CatalogRow | None, found: frozenset[str] | None) -> LookedUp:
         if row is None:

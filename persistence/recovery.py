@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _TURN_SESSIONS: Final = 250
 _ALL: Final = 1 << 62
-_NOWHERE: Final = 0, 0
+_NOWHERE: Final = 0, 0, 0
 HELD_BYTES: Final = 64 * 1024 * 1024
 """This much of the log is kept in memory until it is cut, so that sessions load without reading it again."""
 
@@ -301,17 +301,26 @@ class LogRecovery:
 
         Those before it were deleted, though the tombstone of one may be lost: no other birth is made before that.
         """
+        lost: dict[SessionLog, tuple[int, int, int]] = {}
+        for number, damage in self._damage:
+            for index, owner in enumerate(damage.owners or ()):
+                if owner in self._births:
+                    log = self._births[owner]
+                    lost[log] = max(lost.get(log, _NOWHERE), (number, damage.offset, index))
+
+        def last_place(log: SessionLog) -> tuple[int, int, int]:
+            return max((*self._last_line.get(log, _NOWHERE[:2]), 0), lost.get(log, _NOWHERE))
+
         newest: dict[str, SessionLog] = {}
-        for (session, _), log in self._births.items():
-            if log not in self._buried:
-                other = newest.setdefault(session, log)
-                if self._last_line.get(log, _NOWHERE) > self._last_line.get(other, _NOWHERE):
-                    newest[session] = log
-        for (session, _), log in self._births.items():
-            log.dead = log.dead or newest.get(session) is not log
+        for log in self._births.values():
+            other = newest.setdefault(log.session, log)
+            if other is not log and last_place(log) > last_place(other):
+                newest[log.session] = log
+        for log in self._births.values():
+            log.dead = log.dead or newest[log.session] is not log
             if log.dead and log not in self._buried:
                 self._found.dead.append(log)
-        return newest
+        return {session: log for session, log in newest.items() if log not in self._buried}
 
     async def _meet_owners(self) -> None:
         """The births of damaged lines, if any such is known: else the name itself may be damaged."""

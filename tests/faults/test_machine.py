@@ -23,10 +23,22 @@ TROUBLES = [
     ("fills",),
     ("fills", "crashes"),
     ("refuses", "crashes"),
+    ("salvages", "crashes"),
+    ("salvages", "faults", "crashes"),
+    ("salvages", "fills", "crashes"),
+    ("salvages", "refuses", "crashes"),
 ]
 
 
-def ways(rng: Random, *, faults: bool, crashes: bool, fills: bool = False, refuses: bool = False) -> Ways:
+def ways(
+    rng: Random,
+    *,
+    faults: bool,
+    crashes: bool,
+    fills: bool = False,
+    refuses: bool = False,
+    salvages: bool = False,
+) -> Ways:
     """One way to live."""
     return Ways(
         segment_bytes=rng.choice((1000, 2000, 4000, 20_000)),
@@ -38,6 +50,7 @@ def ways(rng: Random, *, faults: bool, crashes: bool, fills: bool = False, refus
         fills=fills,
         crashes=crashes,
         refuses=refuses,
+        salvages=salvages,
     )
 
 

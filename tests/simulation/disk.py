@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from random import Random
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ class Fault(NamedTuple):
     errno: int
     kinds: frozenset[str] | None = None
     partly: bool = False
-    """A write is done in part, and a commit as a whole, before it fails."""
+    """A write is done in part, and any other change as a whole, before it fails."""
 
 
 class SimDisk:
@@ -79,10 +80,18 @@ class SimDisk:
             return None
         for fault in self.faults:
             if fault.first <= self.calls <= fault.last and (fault.kinds is None or kind in fault.kinds):
-                if fault.partly and kind in {"write", "commit"}:
+                if fault.partly and kind in CHANGING:
                     return fault
                 raise self.failure(kind, fault.errno, path)
         return None
+
+    @contextmanager
+    def doing(self, kind: str, path: str = "") -> Generator[None]:
+        """Around each call that changes something, and is done as a whole or not at all."""
+        fault = self.reach(kind, path)
+        yield
+        if fault is not None:
+            raise self.failure(kind, fault.errno, path)
 
     def failure(self, kind: str, number: int, path: str = "") -> Exception:
         if kind not in {"query", "commit"}:
@@ -99,7 +108,7 @@ class SimDisk:
     # --- Disk ---------------------------------------------------------------------------------------------------------
 
     def open(self, path, *, write=False, create=False):
-        self.reach("create" if create else "open", path)
+        fault = self.reach("create" if create else "open", path)
         if write and self.read_only is not None and path.startswith(self.read_only):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
         folder, name = self.image.parent(path)
@@ -112,6 +121,8 @@ class SimDisk:
             raise missing(path)
         if isinstance(node, Folder):
             raise OSError(errno.EINVAL, "not a regular file", path)
+        if fault is not None:
+            raise self.failure("create", fault.errno, path)
         return SimFile(self, folder, node, writable=write or create)
 
     def list(self, path):
@@ -120,39 +131,40 @@ class SimDisk:
         return sorted(node.names) if isinstance(node, Folder) else []
 
     def make_dir(self, path):
-        self.reach("make_dir", path)
-        folder, name = self.image.parent(path)
-        if name in folder.names:
-            return False
-        folder.put(name, Folder())
+        with self.doing("make_dir", path):
+            folder, name = self.image.parent(path)
+            if name in folder.names:
+                return False
+            folder.put(name, Folder())
         return True
 
     def make_root(self, path):
-        self.reach("make_root", path)
         folder, name = self.image.parent(path)
-        if name not in folder.names:
+        with self.doing("make_root", path):
+            if name in folder.names:
+                return
             folder.put(name, Folder())
-            self.reach("sync_dir", path)
+        with self.doing("sync_dir", path):
             folder.sync()
 
     def rename(self, source, target):
-        self.reach("rename", source)
-        folder, name = self.image.parent(source)
-        if name not in folder.names:
-            raise missing(source)
-        assert source.rpartition("/")[0] == target.rpartition("/")[0], "the store renames within a folder"
-        folder.put(target.rpartition("/")[2], folder.names[name], name)
+        with self.doing("rename", source):
+            folder, name = self.image.parent(source)
+            if name not in folder.names:
+                raise missing(source)
+            assert source.rpartition("/")[0] == target.rpartition("/")[0], "the store renames within a folder"
+            folder.put(target.rpartition("/")[2], folder.names[name], name)
 
     def unlink(self, path):
-        self.reach("unlink", path)
-        node = self.image.find(path.rpartition("/")[0])
-        name = path.rpartition("/")[2]
-        if isinstance(node, Folder) and name in node.names:
-            node.drop(name)
+        with self.doing("unlink", path):
+            node = self.image.find(path.rpartition("/")[0])
+            name = path.rpartition("/")[2]
+            if isinstance(node, Folder) and name in node.names:
+                node.drop(name)
 
     def sync_dir(self, path):
-        self.reach("sync_dir", path)
-        self.image.folder(path).sync()
+        with self.doing("sync_dir", path):
+            self.image.folder(path).sync()
 
     def connect(self, path, *, create):
         return connect(self, self.open(path, create=create).inode)
@@ -195,25 +207,27 @@ class SimFile:
         return self.inode.size()
 
     def preallocate(self, length):
-        self.disk.reach("preallocate")
-        self.disk.take_room(self.inode, length)
-        if length > self.inode.size():
-            self.inode.change(length, None)
+        with self.disk.doing("preallocate"):
+            self.disk.take_room(self.inode, length)
+            if length > self.inode.size():
+                self.inode.change(length, None)
 
     def truncate(self, length):
-        self.disk.reach("truncate")
-        if length != self.inode.size():
-            self.inode.change(length, None)
+        with self.disk.doing("truncate"):
+            if length != self.inode.size():
+                self.inode.change(length, None)
 
     def sync(self):
         try:
-            self.disk.reach("sync")
+            fault = self.disk.reach("sync")
         except Dead:
             raise
         except OSError:
             self.inode.lose(self.disk.chance)
             raise
         self.inode.sync()
+        if fault is not None:
+            raise self.disk.failure("sync", fault.errno)
 
     def linked(self):
         return any(node is self.inode for node in self.folder.names.values())

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from session_actor.persistence import (
     BacklogFull,
-    Fenced,
     FileStore,
     Lease,
     NotDurable,
@@ -25,10 +24,10 @@ from ..persistence.conformance_tools import say
 from .disk import NEED_ROOM, Fault, SimDisk
 from .image import Image
 from .model import Entry, Model, shown, state_of, texts_of
+from .upkeep import FOR_GOOD, Upkeep
 
 SESSIONS = ("user-1", "User-1", "\ud800")
 ROOT = "/disk/store"
-FOR_GOOD = 1_000_000_000
 
 
 class Ways(NamedTuple):
@@ -49,6 +48,8 @@ class Ways(NamedTuple):
     """The process dies and power is lost now and then."""
     refuses: bool = False
     """Nothing can be changed in the journals' folder of one session, now and then."""
+    salvages: bool = False
+    """Sessions are salvaged now and then, though nothing is lost of them."""
 
 
 class Crash(NamedTuple):
@@ -59,7 +60,7 @@ class Crash(NamedTuple):
     most: int
 
 
-class Life:
+class Life(Upkeep):
     """Drives one store after the other on one disk."""
 
     def __init__(self, rng: Random, ways: Ways, image: Image | None = None, model: Model | None = None) -> None:
@@ -203,6 +204,8 @@ class Life:
             choices |= {self.fill: 1.0, self.mend: 1.0}
         if self.ways.crashes:
             choices[self.plan_death] = 1.0
+        if self.ways.salvages:
+            choices[self.salvage] = 1.0
         if self.ways.refuses:
             choices |= {self.refuse: 1.0, self.allow: 0.5}
         (step,) = self.rng.choices(list(choices), list(choices.values()))
@@ -301,44 +304,6 @@ class Life:
         self.leases[session] = lease
         found = await texts_of(self.store, lease)
         assert self.model.fits(session, expected, found), self.told(f"{session!r} holds {shown({session: found})}")
-
-    async def save(self) -> None:
-        """Queue a snapshot of what a session is now, and perhaps wait until it is durable."""
-        held = [session for session in sorted(self.leases) if self.leases[session].appended_seq]
-        if held:
-            lease = self.leases[self.rng.choice(held)]
-            if lease.live:
-                self.store.save(lease, lease.appended_seq, b'{"texts":%d}' % lease.appended_seq)
-                if self.rng.random() < 0.5:
-                    await self.meanwhile(self.saved(lease))
-
-    async def saved(self, lease: Lease) -> None:
-        """Wait until a snapshot is durable, which it need not be any more when the session is deleted meanwhile."""
-        try:
-            await self.store.saved(lease, lease.appended_seq)
-        except (NotDurable, Fenced):
-            if lease.live and not self.troubled:
-                raise
-
-    async def prune(self) -> None:
-        """Save a snapshot, then drop all records that are in whole files before the older one."""
-        held = [session for session in sorted(self.leases) if self.leases[session].appended_seq]
-        if held:
-            session = self.rng.choice(held)
-            lease = self.leases[session]
-            if lease.live:
-                self.model.pruned.add(session)
-                self.store.save(lease, lease.appended_seq, b'{"texts":%d}' % lease.appended_seq)
-                await self.meanwhile(self.pruned(lease))
-
-    async def pruned(self, lease: Lease) -> None:
-        """Prune, which cannot be done any more when the session is deleted meanwhile."""
-        try:
-            await self.saved(lease)
-            self.pruned_files += (await self.store.prune(lease, [(1, FOR_GOOD)])).files
-        except Fenced:
-            if lease.live:
-                raise
 
     async def release(self) -> None:
         if self.leases:
