@@ -11,7 +11,9 @@ from .gap import Link
 from .journal import Part
 from .journal_index import IndexBuilder
 from .journal_walk import Bad, Good, Index, Walk
+from .log_check import InLog
 from .names import journal_path
+from .record import NO_SUM
 from .shelf import journal_numbers
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 _REPAIR: Final = f"{REPAIR} mends it, nothing is lost"
 _TAIL: Final = "nothing, the next cut overwrites it"
+
+
+NOT_LOGGED: Final = InLog(0, NO_SUM, 0)
 
 
 class Expected(NamedTuple):
@@ -79,11 +84,11 @@ class JournalCheck:
         self.path = folder
         """The file that was looked at last."""
 
-    def run(self, row: CatalogRow, wanted: frozenset[int], logged: tuple[int, int] | None) -> bool:
+    def run(self, row: CatalogRow, wanted: frozenset[int], logged: InLog | None) -> bool:
         """Tell what is wrong with the journal of `row`, and return whether it is whole.
 
-        `wanted`: numbers of records whose sums are noted. `logged`: numbers of its first and its last record in the
-        log; 0: it has none there; None: not known. Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
+        `wanted`: numbers of records whose sums are noted. `logged`: what the log has of it; None: not
+        known. Raises `CatalogCorrupt`, `StoreVersionTooNew`, OSError.
         """
         self._session, self.sums, self.uncounted = row.session, {}, []
         base = self._catalog.files.base(row.session, row.birth)
@@ -122,7 +127,7 @@ class JournalCheck:
         """The catalog says of a file what is not so."""
         self._findings.damage("journal_row", f"{self._folder}/{file.path}", what, _REPAIR, session=self._session)
 
-    def _check_beyond(self, walk: Walk, file: Expected, row: CatalogRow, logged: tuple[int, int] | None) -> None:
+    def _check_beyond(self, walk: Walk, file: Expected, row: CatalogRow, logged: InLog | None) -> None:
         """What lies behind the valid part."""
         if walk.size <= file.bytes or logged is None:
             return
@@ -135,7 +140,7 @@ class JournalCheck:
         what = f"{walk.size - file.bytes} bytes of an unfinished cut are behind its valid part"
         self._findings.note("tail", walk.path, what, _TAIL, offset=file.bytes, session=row.session)
 
-    def run_unknown(self, owner: tuple[str, str], logged: tuple[int, int]) -> None:
+    def run_unknown(self, owner: tuple[str, str], logged: InLog) -> None:
         """Tell of records of a birth that lives in the log, and of which the catalog counts no file.
 
         `logged`: as for `run`. Raises `StoreVersionTooNew`, OSError.
@@ -155,17 +160,34 @@ class JournalCheck:
         births = {walk.header.birth if walk.header is not None else row.birth for walk in walks}
         births = {birth for birth in births if not dead(birth)}
         if row.birth not in births and len(births) == 1:
-            self._tell_uncounted(unknown(self._disk, self._folder, (row.session, births.pop())), 0, 0, (0, 0))
+            self._tell_uncounted(unknown(self._disk, self._folder, (row.session, births.pop())), 0, 0, NOT_LOGGED)
 
-    def _tell_uncounted(self, found: list[Beyond], seq: int, offset: int, logged: tuple[int, int]) -> bool:
+    def _tell_uncounted(self, found: list[Beyond], seq: int, offset: int, logged: InLog) -> bool:
         """Whether records behind `seq` were found that the log does not have."""
-        if not found or (logged[0] == seq + 1 and found[-1].last.seq <= logged[1]):
+        if not found:
+            return False
+        other = self._is_of_another_history(found, logged)
+        if not other and logged.first == seq + 1 and found[-1].last.seq <= logged.last:
             return False
         self.uncounted = [journal_path(self._session, one.number) for one in found]
+        if other:
+            path = f"{self._folder}/{self.uncounted[-1]}"
+            what = f"it has another record {logged.first} than the log, behind those that the catalog counts"
+            self._findings.damage("journal", path, what, SALVAGE, session=self._session, seq=logged.first)
+            return True
         what = f"records up to {found[-1].last.seq} follow that the catalog does not count, and the log has not"
         path = f"{self._folder}/{self.uncounted[0]}"
         self._findings.damage("uncounted", path, what, _REPAIR, offset=offset, session=self._session, seq=seq + 1)
         return True
+
+    def _is_of_another_history(self, found: list[Beyond], logged: InLog) -> bool:
+        """Whether a record of these files and the first one in the log have the same number, and differ."""
+        for one in found if logged.first else ():
+            if logged.first <= one.last.seq:
+                walk = Walk(self._disk, f"{self._folder}/{journal_path(self._session, one.number)}")
+                records = (item.record for item in walk.items(one.end) if isinstance(item, Good))
+                return any(record.seq == logged.first and record.sum != logged.first_sum for record in records)
+        return False
 
     def _header_problem(self, walk: Walk, file: Expected, row: CatalogRow) -> str | None:
         header = walk.header

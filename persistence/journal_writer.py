@@ -52,6 +52,7 @@ class JournalWriter:
         "_disk",
         "_file",
         "_first",
+        "_first_seq",
         "_folder",
         "_folders",
         "_full",
@@ -93,16 +94,17 @@ class JournalWriter:
         self._file: DiskFile | None = None
         self._begins: int | None = None
         """First record of the newest file, when it was begun here."""
-        self._first: int | None = None
-        """First record that is written; None: none is yet. The log has it and all that follow."""
+        self._first = b""
+        """First record that is written; empty: none is yet. The log has it and all that follow."""
+        self._first_seq = 0
 
     def write(self, records: list[bytes]) -> None:
         """Append record lines, which are without LF. What a cut that was not finished left behind is overwritten.
 
         Raises OSError, and `StoreCorrupt`: what is in the files already is not what these records follow.
         """
-        if self._first is None and records:
-            self._first = self._check_first(records[0])
+        if not self._first and records:
+            self._check_first(records[0])
         while records:
             header = self._prepare()
             extent = self.extent or Extent(1, 0, 0, NO_SUM, 0)
@@ -132,14 +134,20 @@ class JournalWriter:
 
     # --- files --------------------------------------------------------------------------------------------------------
 
-    def _check_first(self, record: bytes) -> int:
-        """The number of the first record, which must follow the last one that is counted. Raises `StoreCorrupt`."""
+    def _check_first(self, record: bytes) -> None:
+        """The first record must follow the last one that is counted. Raises `StoreCorrupt`."""
         extent = self.extent or Extent(1, 0, 0, NO_SUM, 0)
-        if record.startswith(b'{"seq":%d,' % (extent.seq + 1)):
-            return extent.seq + 1
-        first = self._decode(record).seq
-        why = f"it ends with record {extent.seq}, and the log goes on with record {first}: the catalog is older"
-        raise StoreCorrupt(self._path(extent.number), why)
+        if not record.startswith(b'{"seq":%d,' % (extent.seq + 1)):
+            first = self._decode(record).seq
+            why = f"it ends with record {extent.seq}, and the log goes on with record {first}: the catalog is older"
+            raise StoreCorrupt(self._path(extent.number), why)
+        self._first, self._first_seq = record, extent.seq + 1
+
+    def _is_in_log(self, record: Record) -> bool:
+        """Whether the log has this record of a file: another one with the number of its first is of another history."""
+        if record.seq == self._first_seq:
+            return record.sum == self._decode(self._first).sum
+        return record.seq <= self._log.written_seq
 
     def _prepare(self) -> bytes:
         """Have a file with room for a record open; returns the header that must precede it in a new one."""
@@ -184,12 +192,12 @@ class JournalWriter:
         header = walk.header
         if header is not None and (header.session, header.birth) != (self._log.session, self._log.birth):
             return False
-        seqs = [item.record.seq for item in walk.items() if isinstance(item, Good)]
-        if header is None or not seqs:
-            return not seqs
-        if max(seqs) > self._log.written_seq:
-            raise uncounted(walk.path, 0, max(seqs))
-        return min(seqs) >= (self._first or 0)
+        records = [item.record for item in walk.items() if isinstance(item, Good)]
+        if header is None or not records:
+            return not records
+        if not all(map(self._is_in_log, records)):
+            raise uncounted(walk.path, 0, records[-1].seq)
+        return records[0].seq >= self._first_seq
 
     def _seal(self, extent: Extent) -> None:
         """Write the index of the newest file; none when it does not read as it was written: who reads it judges it."""
@@ -246,12 +254,13 @@ class JournalWriter:
     def _check_beyond(self, path: str, part: Part) -> None:
         """Overwrite nothing but what the log has, also behind damage. Raises `StoreCorrupt`."""
         found = beyond(self._disk, self._folder, part, (self._log.session, self._log.birth))
-        last = found[-1].last.seq if found else 0
+        if found and found[-1].last.seq > self._log.written_seq:
+            raise uncounted(path, part.size_bytes, found[-1].last.seq)
         for line in read_lines(self._opened(), part.size_bytes, NO_LIMIT):
             with contextlib.suppress(LineDamaged):
-                last = max(last, decode_record(line.data).seq)
-        if last > self._log.written_seq:
-            raise uncounted(path, part.size_bytes, last)
+                record = decode_record(line.data)
+                if not self._is_in_log(record):
+                    raise uncounted(path, part.size_bytes, record.seq)
 
     def _create(self, number: int) -> DiskFile:
         path = self._path(number)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .findings import SALVAGE
 from .gap import Link
+from .record import NO_SUM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
     from .scan import Damage
 
 _OPENING: Final = "nothing, opening the store does it"
+
+
+class InLog(NamedTuple):
+    """Which records of a birth the log has; 0: none."""
+
+    first: int
+    first_sum: str
+    last: int
 
 
 class LogCheck:
@@ -28,6 +37,7 @@ class LogCheck:
         """The newest record in the log of each birth that lives."""
         self.firsts: dict[Owner, int] = {}
         """The number of the oldest one."""
+        self._first_sums: dict[Owner, str] = {}
         self.dead: set[Owner] = set()
         """Births whose tombstones are in the log."""
         self._sums: dict[Owner, dict[int, str]] = {}
@@ -74,6 +84,10 @@ class LogCheck:
         """By their numbers, the sums of those records of a birth in the log that were asked for."""
         return self._sums.get(owner, {})
 
+    def of(self, owner: Owner) -> InLog:
+        """What the log has of a birth."""
+        return InLog(self.firsts.get(owner, 0), self._first_sums.get(owner, NO_SUM), self.links.get(owner, Link()).seq)
+
     def _tell(self, number: int, damage: Damage, is_missed: Callable[[Owner], bool]) -> None:
         owners = [owner for owner in damage.owners or () if is_missed(owner)]
         if damage.owners and not owners:
@@ -99,7 +113,7 @@ class LogCheck:
                 return
             if record.seq <= before.seq:
                 return  # a cut that left others' records in the log moved it
-            self.firsts[owner] = record.seq
+            self.firsts[owner], self._first_sums[owner] = record.seq, record.sum
             if self._wanted is not None:
                 self._of_birth[owner] = self._wanted(owner)
         if before.follows(record):

@@ -238,8 +238,9 @@ class SessionCopy:
         else:
             part = Part(newest.number, newest.bytes, newest.bytes, None, newest.last_seq, newest.sum, newest.crc)
             seq, found = newest.last_seq, beyond(self._disk, self._folder, part, owner)
-        logged = {record.seq for record, _ in self._source.logged()} if found else set[int]()
-        left_by_a_cut = found and logged.issuperset(range(seq + 1, found[-1].last.seq + 1))
+        logged = {record.seq: record.sum for record, _ in self._source.logged()} if found else {}
+        last = found[-1].last if found else Link()
+        left_by_a_cut = logged.get(last.seq) == last.sum and logged.keys() >= set(range(seq + 1, last.seq + 1))
         return [] if left_by_a_cut else found
 
     def _copy_beyond(self, copy: JournalCopy, found: list[Beyond]) -> None:

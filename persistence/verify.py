@@ -148,7 +148,7 @@ class _Check:
                 self._findings.meet(row.session)
                 owner = (row.session, row.birth)
                 self._expected.update(hash(file.path) for file in expected_files(catalog, row))
-                logged = None if log.refused else (log.firsts.get(owner, 0), log.links.get(owner, Link()).seq)
+                logged = None if log.refused else log.of(owner)
                 base, whole = catalog.files.base(*owner), False
                 try:
                     whole = check.run(row, self._snapshots.wanted(owner), logged) and not log.refused
@@ -167,7 +167,7 @@ class _Check:
                 self._snapshots.check(owner, log.sums_of(owner), whole=False)
             if known is None or known.birth != owner[1]:
                 try:
-                    check.run_unknown(owner, (log.firsts[owner], log.links[owner].seq))
+                    check.run_unknown(owner, log.of(owner))
                 except OSError as error:
                     self._findings.refused(check.path, error, session=owner[0])
                 self._expected.update(map(hash, check.uncounted))
