@@ -67,11 +67,19 @@ def _group(group: Any) -> Iterator[AnyFuture]:
 
 def _gathering(future: AnyFuture, callback: Any, unless: set[AnyFuture]) -> Iterator[AnyFuture]:
     """What `gather` returned. Unless it gives exceptions as results, it is done when the first one is raised."""
-    kept = dict(zip(callback.__code__.co_freevars, callback.__closure__ or (), strict=True))
-    outer, as_results = (getattr(kept.get(name), "cell_contents", None) for name in ("outer", "return_exceptions"))
+    kept = dict(zip(callback.__code__.co_freevars, callback.__closure__ or (), strict=False))
+    outer, as_results = _kept(kept.get("outer")), _kept(kept.get("return_exceptions"))
     children = getattr(outer, "_children", None)
     if outer is None or children is None or as_results is None:
         return
     if not as_results:
         unless.update(child for child in children if child is not future and not child.done())
     yield outer
+
+
+def _kept(cell: Any) -> Any:
+    """What a cell of a function holds; None: nothing yet, or there is no such cell."""
+    try:
+        return None if cell is None else cell.cell_contents
+    except ValueError:
+        return None
