@@ -12,7 +12,7 @@ from session_actor.persistence import FileStore
 from session_actor.persistence.storage import OsDisk
 
 from ..persistence.conformance_tools import opened, said, say
-from ..simulation.disk import NEED_ROOM, Fault
+from ..simulation.disk import CHANGING, NEED_ROOM, Fault
 from ..simulation.life import FOR_GOOD, Life, Ways
 from ..simulation.loop import simulated
 from .verified import damage_on
@@ -21,7 +21,7 @@ LIFE = 122
 STEPS = (
     "append", "append", "flush", "append", "cut", "save", "append", "delete", "append", "flush", "append", "cut",
     "append", "save", "sleep", "append", "flush", "cut", "save", "append", "prune", "read", "append", "flush", "prune",
-    "release", "reopen", "delete", "wait",
+    "salvage", "append", "salvage", "release", "reopen", "delete", "wait",
 )  # fmt: skip
 PARTS = 2
 VERIFIED = 10
@@ -32,6 +32,7 @@ KINDS = {
     "EINTR": Fault(0, 0, errno.EINTR),
     "short": Fault(0, 0, errno.EIO, frozenset({"write"}), partly=True),
     "full": Fault(0, 0, errno.ENOSPC, NEED_ROOM, partly=True),
+    "late": Fault(0, 0, errno.EIO, CHANGING, partly=True),
 }
 
 
@@ -98,7 +99,8 @@ def test_any_commit_may_happen_and_fail(tmp_path, kind, good, turns):
 
 def test_the_life_that_is_led_has_everything_in_it():
     life = lead(None, turns=False)
-    assert {"append", "flush", "cut", "delete", "reopen", "read", "save", "prune"} <= set(life.steps)
+    assert {"append", "flush", "cut", "delete", "reopen", "read", "save", "prune", "salvage"} <= set(life.steps)
+    assert life.salvaged == 2
     assert life.pruned_files > 0
     assert any("/snapshots/" in path for path in life.image.files())
     assert {

@@ -75,7 +75,7 @@ class Life(Upkeep):
         self.workers: list[asyncio.Task[None]] = []
         self.steps: list[str] = []
         self.closing = False
-        self.pruned_files = 0
+        self.pruned_files = self.salvaged = 0
         self.faults: list[Fault] = []
         """Calls that fail, counted over the whole life."""
         self.troubles = 0

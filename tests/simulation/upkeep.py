@@ -22,6 +22,7 @@ class Upkeep:
     model: Model
     leases: dict[str, Lease]
     pruned_files: int
+    salvaged: int
     troubled: bool
     meanwhile: Callable[[Coroutine[Any, Any, Any]], Awaitable[None]]
 
@@ -72,6 +73,7 @@ class Upkeep:
             lease = self.leases[session]
             try:
                 await self.store.salvage(lease, self.rng.choice(SALVAGES))
+                self.salvaged += 1
             finally:
                 if not lease.live:
                     del self.leases[session]
