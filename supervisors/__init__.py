@@ -52,7 +52,7 @@ from .ref import ServerRef
 from .registry import Registry
 from .reply import Deferred, PendingReply
 from .restart import Backoff, Exhausted, Intensity, Restart, next_restart, wants_restart
-from .slot import TraceEvent
+from .serving import TraceEvent
 from .supervisor import Supervisor
 from .supervisor_base import SupervisorBase
 from .swapping import NotPlain, SwapOver, Swapped, plain, swap

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from .errors import Refusal
 from .messages import NO_REPLY
-from .reply import CASTING, PendingReply
-from .serving import answer
+from .reply import CASTING
+from .serving import answer, run_next
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -45,7 +44,7 @@ def _finish_later(slot: Slot, work: Coroutine[Any, Any, object]) -> object:
     """Let the server's task await the rest of the running handler, before any other message."""
     caller = slot.defer()
 
-    async def finish(_: Slot) -> None:
+    async def finish() -> None:
         slot.current = CASTING if caller is None else caller
         if caller is not None and slot.deferred is not None:
             slot.deferred.discard(caller)
@@ -59,8 +58,5 @@ def _finish_later(slot: Slot, work: Coroutine[Any, Any, object]) -> object:
             else:
                 caller.fail(refusal.with_traceback(None))
 
-    future = slot.floor.loop.create_future()
-    slot.mailbox.put_control(PendingReply(slot, finish, copy_context(), future, None))
-    slot.interrupt = True
-    slot.wake()
+    run_next(slot, finish, work.close)
     return NO_REPLY if caller is not None else None

@@ -148,7 +148,7 @@ class DynamicSupervisor(Tree):
     async def close(self, slot: Slot) -> None:
         """Stop all children at the same time; a cancellation meanwhile kills them."""
         del slot
-        self._closing = True
+        self._begin_closing()
         while self._slots:
             try:
                 await self._stop_all()
@@ -195,8 +195,8 @@ class DynamicSupervisor(Tree):
         slot.resolve_start_waiters(slot.refuse)
         emit(self, "quarantined", slot, reason)
 
-    def _finish(self, slot: Slot, reason: ExitReason) -> None:
-        super()._finish(slot, reason)
+    def _let_go(self, slot: Slot, reason: ExitReason) -> None:
+        del reason
         if self._slots.get(slot.id) is slot:
             del self._slots[slot.id]
 

@@ -10,6 +10,7 @@ from .exits import Ending, ExitReason, asked_reason
 from .messages import HANDLES_ATTRIBUTE, Continue, Ignore
 from .monitor import Monitor, link, monitor_into_mailbox
 from .reply import Deferred
+from .serving import run_next
 from .timers import Timer
 
 if TYPE_CHECKING:
@@ -168,8 +169,25 @@ class GenServer:
         return Timer(self._slot, delay_s, message)
 
     def continue_with(self, argument: Any) -> None:
-        """Run `handle_continue(argument)` after this handler and before the next user message."""
-        self._slot.enqueue_control(lambda _: run_continues(self, Continue(argument)), None)
+        """Run `handle_continue(argument)` after this handler and before the next user message.
+
+        Dropped when this incarnation ends first; a stop that drains the mailbox lets it run. When the server's code is
+        changed before, the new code goes on.
+
+        Raises:
+            WrongLoop: called from another thread or loop.
+        """
+        slot = self._slot
+        slot.floor.check(slot.id)
+        posted_by = slot.server
+
+        async def go_on() -> None:
+            server = slot.server
+            if server is not None and (server is self or posted_by is self):
+                await run_continues(server, Continue(argument))
+
+        if slot.task is not None:
+            run_next(slot, go_on)
 
     def stop_self(self, reason: Literal["normal", "stopped"] = "normal") -> None:
         """End after this handler; the restart policy applies as for an exit in OTP, what waits stays for a restart.

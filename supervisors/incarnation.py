@@ -137,6 +137,7 @@ async def _open(slot: Slot) -> Continue | Ignore | None:
     if isinstance(made, SupervisorBase):
         slot.behaviour = made
         slot.kind = "supervisor"
+        slot.mailbox.fail_all(slot.no_server_error)  # sent before it was known what comes
         await made.open(slot)
         return None
     if not isinstance(made, GenServer):
@@ -144,8 +145,13 @@ async def _open(slot: Slot) -> Continue | Ignore | None:
             f"child {shown(slot.id)}: start= must return a GenServer or a supervisor, not {type(made).__qualname__}"
         )
         raise TypeError(message)
+    slot.kind = "worker"
     made.attach(slot)
-    following = await _within(slot, made.init())
+    slot.opening = made
+    try:
+        following = await _within(slot, made.init())
+    finally:
+        slot.opening = None
     if not isinstance(following, Ignore):
         slot.server = made
         slot.sync_handlers = made.sync_handlers()
@@ -254,19 +260,17 @@ def end(slot: Slot, task: asyncio.Task[None], reason: ExitReason) -> None:
     slot.sync_handlers = NO_HANDLERS
     slot.door = SHUT
     slot.fail_running(partial(running_error, slot, reason))
-    owned, slot.owned = slot.owned, None
-    for cancel in owned or ():
-        cancel()
+    slot.cancel_owned()
     if reason.kind == "crashed" and reason.error is not None and not _refused(slot, reason):
         slot.note_crash(reason.error)
         emit(slot.parent, "crashed", slot, reason)
-    if slot.parent is None:
-        finish(slot, reason)
+    if slot.parent is not None:
+        slot.parent.child_ended(slot, reason)  # which tells who watches, when it is the last end
     else:
-        slot.parent.child_ended(slot, reason)
-    restarting = slot.phase != "ended"
-    for hear in tuple(slot.watchers or ()):
-        hear(reason, restarting)
+        finish(slot, reason)
+        slot.tell_end(reason, restarting=False)
+    if slot.phase != "ended":
+        slot.tell_end(reason, restarting=True)
     waiters, slot.exit_waiters = slot.exit_waiters, None
     for waiter in waiters or ():
         if not waiter.done():
@@ -368,6 +372,10 @@ def _task_done(tasks: dict[asyncio.Task[None], Slot], task: asyncio.Task[None]) 
     if not task.cancelled():
         task.exception()  # seen: an interrupt that left the loop needs no second report
     if slot is not None and slot.task is task:
+        reason = KILLED
         if not slot.killing:
-            slot.ending = Ending(KILLED, final=True)
-        end(slot, task, KILLED)
+            if slot.ending is not None and slot.spec.task is not None:  # that is how a bare task is asked to end
+                reason = slot.ending.reason
+            else:
+                slot.ending = Ending(KILLED, final=True)
+        end(slot, task, reason)

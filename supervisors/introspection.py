@@ -6,7 +6,7 @@ import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .errors import CrashSummary, Refusal, SupervisorError, shown
+from .errors import CrashSummary, Refusal, SupervisorError, UnknownMessage, shown
 from .slot import NOBODY
 
 if TYPE_CHECKING:
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
     from .gen_server import GenServer
     from .ref import ServerRef
-    from .slot import Slot, TraceEvent
+    from .serving import TraceEvent
+    from .slot import Slot
 
 
 class SystemCallFailed(SupervisorError, Refusal):
-    """The server's own code raised while it was looked into; the server lives, unchanged."""
+    """The server's own code raised while it was looked into, or there is no server; what is there lives, unchanged."""
 
 
 class Statistics(NamedTuple):
@@ -62,13 +63,9 @@ async def get_state(ref: ServerRef, timeout_s: float | None = 5.0) -> Any:
         timeout_s: seconds until it must have answered; None: no limit.
 
     Raises:
-        SystemCallFailed: its `get_state` raised. And what `ServerRef.call` raises.
+        SystemCallFailed: its `get_state` raised, or it is no server. And what `ServerRef.call` raises.
     """
-
-    def read(slot: Slot) -> Any:
-        return None if slot.server is None else slot.server.get_state()
-
-    return await ask(ref, read, timeout_s)
+    return await ask(ref, lambda slot: _server(slot).get_state(), timeout_s)
 
 
 async def replace_state(ref: ServerRef, function: Callable[[Any], Any], timeout_s: float | None = 5.0) -> Any:
@@ -82,14 +79,13 @@ async def replace_state(ref: ServerRef, function: Callable[[Any], Any], timeout_
         timeout_s: seconds until it must be done; None: no limit.
 
     Raises:
-        SystemCallFailed: a step raised; nothing was set. And what `ServerRef.call` raises.
+        SystemCallFailed: a step raised, or it is no server; nothing was set. And what `ServerRef.call` raises.
     """
 
     def replace(slot: Slot) -> Any:
-        if slot.server is None:
-            raise SystemCallFailed(f"{shown(slot.id)} is not a GenServer: it has no state")
-        state = function(slot.server.get_state())
-        slot.server.set_state(state)
+        server = _server(slot)
+        state = function(server.get_state())
+        server.set_state(state)
         return state
 
     return await ask(ref, replace, timeout_s)
@@ -106,6 +102,7 @@ async def suspend(ref: ServerRef, timeout_s: float | None = 5.0) -> None:
         timeout_s: seconds until it must have answered; None: no limit.
 
     Raises:
+        SystemCallFailed: it is no server (but a supervisor or a bare task).
         CallTimeout and the other errors of `ServerRef.call`; after a timeout the server is not suspended.
     """
     holder = object()
@@ -169,15 +166,12 @@ async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_
         timeout_s: seconds until it must be done; None: no limit.
 
     Raises:
-        SystemCallFailed: a step raised; the old server goes on. And what `ServerRef.call` raises.
+        SystemCallFailed: a step raised, or it is no server; the old server goes on. And what `ServerRef.call` raises.
     """
     given_up: list[bool] = []
 
     async def change(slot: Slot) -> None:
-        old = slot.server
-        if old is None:
-            message = f"{shown(slot.id)} is not a GenServer: its code cannot be changed"
-            raise SystemCallFailed(message)
+        old = _server(slot)
         new = factory()
         new.attach(slot)
         state = await new.code_change(old.version, old.get_state())
@@ -190,6 +184,12 @@ async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_
     except BaseException:
         given_up.append(True)
         raise
+
+
+def _server(slot: Slot) -> GenServer:
+    if slot.server is None:
+        raise SystemCallFailed(str(slot.no_server_error()))
+    return slot.server
 
 
 def put(slot: Slot, new: GenServer) -> None:
@@ -212,5 +212,9 @@ async def ask(ref: ServerRef, action: Callable[[Slot], Any], timeout_s: float | 
             message = f"server {shown(slot.id)}: {CrashSummary.of(error)}"
             raise SystemCallFailed(message) from None
 
-    pending: Awaitable[Any] = ref.slot.enqueue_control(run, timeout_s).wait()
-    return await pending
+    try:
+        ref.slot.refuse_messages()
+        pending: Awaitable[Any] = ref.slot.enqueue_control(run, timeout_s).wait()
+        return await pending
+    except UnknownMessage as error:
+        raise SystemCallFailed(str(error)) from None

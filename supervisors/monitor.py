@@ -34,24 +34,27 @@ class Exit(NamedTuple):
 class Monitor:
     """Watches one server: `await monitor` gives the next `Down`; `async for` all of them, up to the final one."""
 
-    def __init__(self, ref: ServerRef, deliver: Callable[[Down], None] | None = None) -> None:
-        """Watch `ref`, see `monitor`."""
+    def __init__(self, ref: ServerRef, owner: Slot | None = None) -> None:
+        """Watch `ref`, see `monitor`; for the server in `owner`, see `monitor_into_mailbox`."""
         self.ref = ref
         self._slot = ref.slot
         self._slot.floor.check(ref.id)
         self._downs: deque[Down] = deque()
         self._waiters: dict[asyncio.Future[None], None] = {}
         self._over = False
-        self._deliver = self._downs.append if deliver is None else deliver
+        self._owner = owner
+        self._deliver: Callable[[Down], None] = self._downs.append if owner is None else owner.enqueue_system
         if self._slot.reason is not None:
             self._hear(self._slot.reason, restarting=False)
         else:
             self._slot.watch(self._hear)
+            if owner is not None:
+                owner.own(self.cancel)
 
     def cancel(self) -> None:
         """Hear no more; those who wait get what was heard, or the end of the iteration."""
-        self._over = True
         self._slot.unwatch(self._hear)
+        self._end()
         self._wake()
 
     def __await__(self) -> Generator[Any, Any, Down]:
@@ -89,9 +92,15 @@ class Monitor:
         return self._downs.popleft()
 
     def _hear(self, reason: ExitReason, restarting: bool) -> None:  # noqa: FBT001 - a callback
-        self._over = not restarting
+        if not restarting:
+            self._end()
         self._deliver(Down(self.ref, reason, restarting))
         self._wake()
+
+    def _end(self) -> None:
+        self._over = True
+        if self._owner is not None:
+            self._owner.disown(self.cancel)
 
     def _wake(self) -> None:
         waiters, self._waiters = self._waiters, {}
@@ -111,9 +120,7 @@ def monitor(ref: ServerRef) -> Monitor:
 
 def monitor_into_mailbox(ref: ServerRef, slot: Slot) -> Monitor:
     """Watch `ref` for the server in `slot`: Downs are messages; it ends with the current incarnation."""
-    made = Monitor(ref, slot.enqueue_system)
-    slot.own(made.cancel)
-    return made
+    return Monitor(ref, slot)
 
 
 def link(slot: Slot, ref: ServerRef) -> None:
@@ -144,7 +151,8 @@ def _follow(ending: Slot, follower: Slot) -> None:
 
 
 def _signal(slot: Slot, ref: ServerRef, reason: ExitReason) -> None:
-    if slot.server is not None and slot.server.trap_exit:
+    server = slot.opening if slot.server is None else slot.server  # links are made in `init`, too
+    if server is not None and server.trap_exit:
         slot.enqueue_system(Exit(ref, reason))
     elif reason.kind in ("crashed", "killed"):
         slot.crash_from_outside(LinkedServerEnded(f"linked server {shown(ref.id)} ended: {reason!r}"))

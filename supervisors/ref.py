@@ -15,7 +15,7 @@ from .errors import Refusal, shown
 from .exits import Ending, ExitReason, asked_reason
 from .incarnation import crashed_error, ended_error, stop_slot
 from .messages import NO_REPLY, Call
-from .reply import STARTED, PendingReply
+from .reply import AWAITED, QUEUED, STARTED, PendingReply
 from .serving import answer, drain
 from .slot import INSIDE, OPEN, PLANNED, SHUT
 
@@ -147,6 +147,8 @@ class ServerRef:
         pending: PendingReply[Any] = reply  # pyright: ignore[reportUnknownVariableType]
         if slot.floor.active:
             return await pending.wait()
+        if pending.state == QUEUED:
+            pending.state = AWAITED
         try:  # as `wait` does, without one more coroutine
             return await pending.future
         except CancelledError:

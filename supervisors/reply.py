@@ -23,7 +23,10 @@ STARTED: Final = 1
 FORGOTTEN: Final = 2
 ASKED: Final = 3
 """Waits in the control lane."""
-_STATES: Final = ("queued", "started", "forgotten", "queued")
+AWAITED: Final = 4
+"""As QUEUED, but no more to be run from the moment on in which the wait is cancelled."""
+_WAITING: Final = (QUEUED, AWAITED, ASKED)
+_STATES: Final = ("queued", "started", "forgotten", "queued", "queued")
 
 
 class PendingReply(Struct, Generic[Reply], eq=False):
@@ -42,7 +45,7 @@ class PendingReply(Struct, Generic[Reply], eq=False):
     @property
     def waiting(self) -> bool:
         """Whether the message still has to be run."""
-        return self.state in (QUEUED, ASKED)
+        return self.state in _WAITING
 
     def __repr__(self) -> str:
         """The server's id and the message's type, never its content."""
@@ -72,6 +75,8 @@ class PendingReply(Struct, Generic[Reply], eq=False):
             DeadlockError: called in a server whose reply the other one needs; the message is not run.
         """
         future = self.future
+        if self.state == QUEUED:
+            self.state = AWAITED
         try:
             if self.slot.floor.active and not future.done():
                 with waiting(self.slot, self):
@@ -94,7 +99,7 @@ class PendingReply(Struct, Generic[Reply], eq=False):
 
     def forget(self) -> bool:
         """Make sure that the message is not run from now on; False when it has started or was forgotten before."""
-        if self.state not in (QUEUED, ASKED):
+        if self.state not in _WAITING:
             return False
         self.state = FORGOTTEN
         self.message = None

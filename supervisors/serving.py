@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import inspect
 import types
+from contextvars import copy_context
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from .deadlock import mark_inside
 from .errors import Refusal, UnknownMessage, shown
 from .exits import KILLED, Ending, ExitReason
 from .messages import NO_REPLY
-from .reply import CASTING, QUEUED, STARTED, PendingReply
-from .slot import NO_HANDLERS, OPEN, Slot, TraceEvent
+from .reply import ASKED, AWAITED, CASTING, QUEUED, STARTED, PendingReply
+from .slot import NO_HANDLERS, OPEN, Slot
 
 if TYPE_CHECKING:
     import asyncio
     from collections import deque
-    from collections.abc import Coroutine, Generator
+    from collections.abc import Callable, Coroutine, Generator
     from contextvars import Context
 
     from .mailbox import CastItem
 
     Item = CastItem | PendingReply[Any]
+
+
+class TraceEvent(NamedTuple):
+    """One step of one message, as `trace` shows it."""
+
+    kind: Literal["received", "handled", "refused", "crashed"]
+    id: object
+    message_type: type
 
 
 async def serve(slot: Slot) -> ExitReason | None:
@@ -63,9 +72,9 @@ async def attend(slot: Slot) -> ExitReason | None:
         return ExitReason("crashed", slot.crash)
     if slot.killing:
         return KILLED
-    if slot.ending is not None and not (slot.ending.drain and slot.mailbox.user):
-        return slot.ending.reason
     control = slot.mailbox.control
+    if slot.ending is not None and not (slot.ending.drain and (control or slot.mailbox.user)):
+        return slot.ending.reason
     if control:
         slot.interrupt = True
         action = control.popleft()
@@ -96,7 +105,7 @@ def drain(slot: Slot, user: deque[Item]) -> Item | None:  # noqa: C901, PLR0912 
                     context.run(handler, server, message)
                 except Refusal:
                     slot.mailbox.dropped += 1
-            elif item.state == QUEUED:
+            elif (state := item.state) == QUEUED or (state == AWAITED and not item.future.cancelled()):
                 handler = handlers.get(type(item.message))
                 if handler is None:
                     return item
@@ -113,7 +122,8 @@ def drain(slot: Slot, user: deque[Item]) -> Item | None:  # noqa: C901, PLR0912 
                         item.future.set_result(reply)
                         slot.floor.deadlines.fresh.discard(item)
             else:
-                slot.mailbox.abandoned -= 1
+                if not item.forget():  # else it was cancelled in this turn, and is not counted yet
+                    slot.mailbox.abandoned -= 1
                 continue
             slot.handled += 1
             now_s = perf_counter()
@@ -193,7 +203,7 @@ async def run_handler(slot: Slot, handler: Any, message: object, context: Contex
 async def run_control(slot: Slot, pending: PendingReply[Any]) -> None:
     """Run an action of the control lane."""
     action: Any = pending.message
-    if not pending.forget():
+    if not pending.forget() or pending.future.cancelled():
         slot.interrupt = bool(slot.mailbox.control)
         return
     pending.state = STARTED
@@ -206,6 +216,28 @@ async def run_control(slot: Slot, pending: PendingReply[Any]) -> None:
     except Refusal as refusal:
         pending.fail(refusal.with_traceback(None))
     slot.current = None
+
+
+def run_next(slot: Slot, action: Callable[[], Any], drop: Callable[[], None] | None = None) -> None:
+    """Run an action of the server's own, in its task, before its next user message.
+
+    `drop` is called instead when this incarnation ends before, or has ended.
+    """
+
+    def forget() -> None:
+        pending.forget()
+        if drop is not None:
+            drop()
+
+    def run(_: Slot) -> Any:
+        slot.disown(forget)
+        return action()
+
+    pending: PendingReply[Any] = PendingReply(slot, run, copy_context(), slot.floor.loop.create_future(), None, ASKED)
+    slot.own(forget)
+    slot.mailbox.put_control(pending)
+    slot.interrupt = True
+    slot.wake()
 
 
 async def active(slot: Slot, work: Any) -> Any:

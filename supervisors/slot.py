@@ -6,16 +6,17 @@ from collections.abc import Callable
 from contextvars import copy_context
 from threading import get_ident
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from .checks import check_timeout
 from .deadlines import EXACT_BELOW_S
 from .deadlock import refuse_own_handler
-from .errors import MailboxFull, ServerError, ServerKilled, ServerStopped, shown
+from .errors import MailboxFull, ServerError, ServerKilled, ServerStopped, UnknownMessage, shown
 from .events import emit
 from .fairness import WAKES_PER_TURN
 from .mailbox import Mailbox
 from .reply import ASKED, CASTING, STARTED, PendingReply
+from .tied import Tied
 
 if TYPE_CHECKING:
     import asyncio
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .floor import Floor
     from .gen_server import GenServer
     from .ref import ServerRef
+    from .serving import TraceEvent
     from .supervisor_base import SupervisorBase
 
 Phase = Literal["starting", "running", "suspended", "draining", "stopping", "backoff", "quarantined", "ended"]
@@ -46,15 +48,7 @@ PLANNED: Final = 3
 NO_HANDLERS: Final[dict[type, Handler]] = {}
 
 
-class TraceEvent(NamedTuple):
-    """One step of one message, as `trace` shows it."""
-
-    kind: Literal["received", "handled", "refused", "crashed"]
-    id: object
-    message_type: type
-
-
-class Slot:
+class Slot(Tied):
     """See the module. Everything in it is changed on the loop's thread only."""
 
     __slots__ = (
@@ -80,7 +74,7 @@ class Slot:
         "leaf",
         "lived_from_s",
         "mailbox",
-        "owned",
+        "opening",
         "parent",
         "phase",
         "reason",
@@ -96,13 +90,13 @@ class Slot:
         "trace",
         "used_s",
         "waker",
-        "watchers",
     )
 
     def __init__(
         self, spec: ChildSpec, floor: Floor, parent: SupervisorBase | None, make_ref: Callable[[Slot], ServerRef]
     ) -> None:
         """Make an empty place; `launch` starts its first incarnation."""
+        super().__init__()
         self.id = spec.id
         self.spec = spec
         self.floor = floor
@@ -112,6 +106,7 @@ class Slot:
         self.door = SHUT
         self.kind: Literal["worker", "supervisor"] = "worker"
         self.server: GenServer | None = None
+        self.opening: GenServer | None = None
         self.behaviour: SupervisorBase | None = None
         self.sync_handlers = NO_HANDLERS
         self.leaf = False
@@ -131,8 +126,6 @@ class Slot:
         self.trace: Callable[[TraceEvent], None] | None = None
         self.start_waiters: list[asyncio.Future[None]] | None = None
         self.exit_waiters: list[asyncio.Future[None]] | None = None
-        self.watchers: dict[Callable[[ExitReason, bool], None], None] | None = None
-        self.owned: set[Callable[[], None]] | None = None
         self.backoff_timer: TimerHandle | None = None
         self.attempt = 0
         self.lived_from_s: float | None = None
@@ -187,6 +180,7 @@ class Slot:
 
     def put_call(self, pending: PendingReply[Any]) -> None:
         """`Mailbox.put_call`, and tell when the mailbox becomes full by it, or refuses."""
+        self.refuse_messages()
         mailbox = self.mailbox
         try:
             mailbox.put_call(pending)
@@ -198,11 +192,21 @@ class Slot:
 
     def put_cast(self, message: object) -> None:
         """`Mailbox.put_cast`, and tell when it refuses."""
+        self.refuse_messages()
         try:
             self.mailbox.put_cast((message, copy_context()), self.id)
         except MailboxFull:
             self.tell_full()
             raise
+
+    def refuse_messages(self) -> None:
+        """Refuse a message to what is no server. While nothing is in a mailbox, as in that of such, all come by here.
+
+        Raises:
+            UnknownMessage: it says what is there instead.
+        """
+        if self.kind == "supervisor" or self.spec.task is not None:
+            raise self.no_server_error()
 
     def tell_full(self) -> None:
         """Tell that the mailbox holds its limit, and more messages come."""
@@ -282,29 +286,6 @@ class Slot:
         self.fail_running(error)
         self.mailbox.fail_all(error)
 
-    # -- what ends with the incarnation -------------------------------------------------------------------------------
-
-    def own(self, cancel: Callable[[], None]) -> None:
-        """Call `cancel` when the current incarnation ends."""
-        if self.owned is None:
-            self.owned = set()
-        self.owned.add(cancel)
-
-    def disown(self, cancel: Callable[[], None]) -> None:
-        """Forget what `own` was given."""
-        if self.owned is not None:
-            self.owned.discard(cancel)
-
-    def watch(self, hear: Callable[[ExitReason, bool], None]) -> None:
-        """Call `hear(reason, restarting)` at each end of an incarnation."""
-        if self.watchers is None:
-            self.watchers = {}
-        self.watchers[hear] = None
-
-    def unwatch(self, hear: Callable[[ExitReason, bool], None]) -> None:
-        """Forget what `watch` was given."""
-        (self.watchers or {}).pop(hear, None)
-
     # -- ends -------------------------------------------------------------------------------------------------------
 
     def ask_end(self, ending: Ending) -> None:
@@ -349,6 +330,7 @@ class Slot:
         self.refuse = refuse
         self.ending = None
         self.stop_backoff()
+        self.cancel_owned()
         self.fail_everything(refuse)
         self.resolve_start_waiters(refuse)
 
@@ -377,6 +359,11 @@ class Slot:
             else:
                 waiter.set_exception(error())
                 waiter.exception()
+
+    def no_server_error(self) -> ServerError:
+        """Make the error of a slot in which no server lives."""
+        what = "a bare task" if self.spec.task is not None else "a supervisor"
+        return UnknownMessage(f"{shown(self.id)} is {what}, which takes no messages and has no state to look into")
 
     def stopped_error(self) -> ServerError:
         """Make the error of a stopped slot."""

@@ -172,7 +172,7 @@ class Supervisor(Tree):
     async def close(self, slot: Slot) -> None:
         """Stop the children in reverse order; a cancellation meanwhile kills those that are left."""
         del slot
-        self._closing = True
+        self._begin_closing()
         for child in reversed(tuple(self._slots.values())):
             while child.phase != "ended":
                 try:
@@ -181,8 +181,7 @@ class Supervisor(Tree):
                 except asyncio.CancelledError:
                     self.kill_children()
 
-    def _finish(self, slot: Slot, reason: ExitReason) -> None:
-        super()._finish(slot, reason)
+    def _let_go(self, slot: Slot, reason: ExitReason) -> None:
         failed = slot in self._adding and slot.first and not isinstance(reason.error, StartIgnored)
         if failed or (slot.spec.restart == "temporary" and not self._closing):
             self._forget(slot.id)

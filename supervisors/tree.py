@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from abc import abstractmethod
 from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
@@ -273,7 +274,7 @@ class Tree(SupervisorBase):
 
     def kill_children(self) -> None:
         """Kill the children, at once."""
-        self._closing = True
+        self._begin_closing()
         for slot in self._slots.values():
             if slot.task is not None:
                 slot.kill()
@@ -281,8 +282,10 @@ class Tree(SupervisorBase):
     def child_ended(self, slot: Slot, reason: ExitReason) -> None:
         """Decide what follows the end of a child's incarnation."""
         ending = slot.ending
-        if self._closing or slot.first or (ending is not None and ending.final):
+        if self._closing or (ending is not None and ending.final):
             self._finish(slot, reason)
+        elif slot.first and not (slot.spec.task is not None and ending is not None and reason is ending.reason):
+            self._finish(slot, reason)  # a bare task that was asked to end before its first step has not failed
         elif ending is not None and not ending.by_itself:
             slot.phase = "backoff"
         elif wants_restart(slot.spec.restart, reason):
@@ -324,17 +327,30 @@ class Tree(SupervisorBase):
         self._fault = RestartsExhausted(
             f"child {shown(slot.id)} of supervisor {self._name!r} crashed after {slot.attempt} restarts in a row"
         )
-        self._closing = True
+        self._begin_closing()
         self._finish(slot, reason)
         if own.parent is None:
             emit(self, "gave_up", own, ExitReason("crashed", self._fault))
         own.wake()
 
     def _finish(self, slot: Slot, reason: ExitReason) -> None:
+        """End a slot for good. Its id is free before anybody is told: who hears of the end may use it again."""
         finish(slot, reason)
         if self._fault is not None:
             slot.refuse = partial(_down, slot, self._fault)
+        self._let_go(slot, reason)
         emit(self, "stopped", slot, reason)
+        slot.tell_end(reason, restarting=False)
+
+    @abstractmethod
+    def _let_go(self, slot: Slot, reason: ExitReason) -> None:
+        """Free the id of a slot that has ended, when it is not to be started again."""
+
+    def _begin_closing(self) -> None:
+        """From now on no child is started, also none that waits for its restart."""
+        self._closing = True
+        for slot in self._slots.values():
+            slot.stop_backoff()
 
 
 def _down(slot: Slot, fault: RestartsExhausted) -> ServerDown:
