@@ -36,6 +36,8 @@ from session_actor.supervisors import (
 from session_actor.supervisors.clock import ManualClock
 
 from ..persistence.disks import TroubledDisk
+from ..persistence.stores import SMALL
+from ..persistence.test_salvage_interrupted import RefusingDisk, break_line, killed, refusing
 from .compaction.summarising import Scripted, good_summary, settled, to_red
 from .compaction.summarising import opened as summing_up
 from .conftest import Poison
@@ -288,6 +290,15 @@ async def damaged(folder: Path) -> None:
     other.release()
 
 
+async def unsalvageable(folder: Path) -> None:
+    """The log is damaged, and the disk refuses the files of a session that it concerns."""
+    root = await killed(folder, "abcabc")
+    break_line(root, b'"s":"b"')
+    disk = refusing(RefusingDisk, "/b-", "write")
+    async with SessionService.open(FileStore(root, disk=disk, recovery="readable", **SMALL)):
+        pass
+
+
 async def undeletable(folder: Path) -> None:
     """The files of a deleted session cannot be removed at once."""
     disk = TroubledDisk()
@@ -319,4 +330,5 @@ async def everything(folder: Path) -> None:
     await hooked()
     await on_bad_disks(folder / "bad")
     await damaged(folder / "damaged")
+    await unsalvageable(folder / "unsalvageable")
     await undeletable(folder / "undeletable")
