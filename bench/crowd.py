@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def frozen_heap() -> Generator[None]:
-    """Keep the collector from walking over all that lives now, as in a server that calls `gc.freeze` when it is up."""
+    """Keep the collector from walking over all that lives now, as it is where full collections are rare."""
     gc.collect()
     gc.freeze()
     try:
