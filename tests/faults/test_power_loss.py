@@ -22,6 +22,8 @@ LATE_PARTS = 2
 STEPS = 15
 REFUSING = 0.2
 """In so many lives a folder is read-only now and then, so that some records are in journals and others in the log."""
+SALVAGING = 0.2
+"""In so many lives sessions are salvaged now and then."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -41,7 +43,8 @@ def lose_power(faults, tmp_path, count: int, *, late: bool) -> None:
         number = faults.number()
         rng = Random(number)
         with simulated(number) as (loop, _):
-            chosen = ways(rng, faults=False, crashes=False, refuses=rng.random() < REFUSING)
+            refuses, salvages = rng.random() < REFUSING, rng.random() < SALVAGING
+            chosen = ways(rng, faults=False, crashes=False, refuses=refuses, salvages=salvages)
             failing = [late_commits(rng) for _ in range(3)] if late else []
             try:
                 model, states = lead(loop, rng, STEPS, min(left, A_LIFE), chosen, failing)
