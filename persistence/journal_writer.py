@@ -51,13 +51,13 @@ class JournalWriter:
         "_begins",
         "_disk",
         "_file",
-        "_first",
         "_first_seq",
         "_folder",
         "_folders",
         "_full",
         "_left",
         "_log",
+        "_piece",
         "_sealed_seq",
         "broken",
         "extent",
@@ -94,17 +94,20 @@ class JournalWriter:
         self._file: DiskFile | None = None
         self._begins: int | None = None
         """First record of the newest file, when it was begun here."""
-        self._first = b""
-        """First record that is written; empty: none is yet. The log has it and all that follow."""
         self._first_seq = 0
+        """First record that is written; 0: none is yet. The log has it and all that follow."""
+        self._piece: tuple[int, list[bytes]] = 0, []
+        """The records that are being written, and the number of the first."""
 
     def write(self, records: list[bytes]) -> None:
         """Append record lines, which are without LF. What a cut that was not finished left behind is overwritten.
 
         Raises OSError, and `StoreCorrupt`: what is in the files already is not what these records follow.
         """
-        if not self._first and records:
-            self._check_first(records[0])
+        seq = 1 + (0 if self.extent is None else self.extent.seq)
+        if not self._first_seq and records:
+            self._check_first(records[0], seq)
+        self._piece = seq, records
         while records:
             header = self._prepare()
             extent = self.extent or Extent(1, 0, 0, NO_SUM, 0)
@@ -134,19 +137,19 @@ class JournalWriter:
 
     # --- files --------------------------------------------------------------------------------------------------------
 
-    def _check_first(self, record: bytes) -> None:
-        """The first record must follow the last one that is counted. Raises `StoreCorrupt`."""
-        extent = self.extent or Extent(1, 0, 0, NO_SUM, 0)
-        if not record.startswith(b'{"seq":%d,' % (extent.seq + 1)):
-            first = self._decode(record).seq
-            why = f"it ends with record {extent.seq}, and the log goes on with record {first}: the catalog is older"
-            raise StoreCorrupt(self._path(extent.number), why)
-        self._first, self._first_seq = record, extent.seq + 1
+    def _check_first(self, record: bytes, seq: int) -> None:
+        """The first record must be number `seq`, behind the last one that is counted. Raises `StoreCorrupt`."""
+        if not record.startswith(b'{"seq":%d,' % seq):
+            first, number = self._decode(record).seq, 1 if self.extent is None else self.extent.number
+            why = f"it ends with record {seq - 1}, and the log goes on with record {first}: the catalog is older"
+            raise StoreCorrupt(self._path(number), why)
+        self._first_seq = seq
 
     def _is_in_log(self, record: Record) -> bool:
-        """Whether the log has this record of a file: another one with the number of its first is of another history."""
-        if record.seq == self._first_seq:
-            return record.sum == self._decode(self._first).sum
+        """Whether the log has this record of a file, and none of another history that has its number."""
+        first, piece = self._piece
+        if first <= record.seq < first + len(piece):
+            return piece[record.seq - first].endswith(b',"sum":"%b"}' % record.sum.encode())
         return record.seq <= self._log.written_seq
 
     def _prepare(self) -> bytes:
