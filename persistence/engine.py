@@ -21,6 +21,7 @@ from .places import Finder
 from .pruner import Pruner
 from .recovery import LogRecovery, Recovered
 from .removal import Remover
+from .restored import Restored
 from .session_log import Extent, SessionLog
 from .snapshot import shelves, slots_without_look
 from .snapshotter import Snapshotter
@@ -212,6 +213,7 @@ class Engine:
             known=self._has_journal,
             buried=self._is_buried,
             settle=self.catalog.settle,
+            missing=Restored(self._disk, self.layout.journals, self.catalog).missing,
         )
         recovered = await recovery.run(first_live, noted)
         for log in recovered.dead:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from .findings import Findings
     from .log_survey import Logged, LogSurvey, Owner
+    from .restored import Restored
     from .scan import Damage
 
 _OPENING: Final = "nothing, opening the store does it"
@@ -30,9 +31,17 @@ class LogCheck:
     """Turns the survey of a log into findings."""
 
     def __init__(
-        self, survey: LogSurvey, findings: Findings, wanted: Callable[[Owner], frozenset[int]] | None = None
+        self,
+        survey: LogSurvey,
+        findings: Findings,
+        wanted: Callable[[Owner], frozenset[int]] | None = None,
+        restored: Restored | None = None,
     ) -> None:
-        """`survey`: already read. `wanted(owner)`: numbers of records whose sums are to be noted."""
+        """`survey`: already read. `wanted(owner)`: numbers of records whose sums are to be noted.
+
+        `restored`: tells which damaged lines are in journals; None: that is not known.
+        """
+        self._restored = restored
         self.links: dict[Owner, Link] = {}
         """The newest record in the log of each birth that lives."""
         self.firsts: dict[Owner, int] = {}
@@ -89,7 +98,8 @@ class LogCheck:
         return InLog(self.firsts.get(owner, 0), self._first_sums.get(owner, NO_SUM), self.links.get(owner, Link()).seq)
 
     def _tell(self, number: int, damage: Damage, is_missed: Callable[[Owner], bool]) -> None:
-        owners = [owner for owner in damage.owners or () if is_missed(owner)]
+        missing = list(damage.owners or ()) if self._restored is None else self._restored.missing(damage)
+        owners = [owner for owner in missing if is_missed(owner)]
         if damage.owners and not owners:
             return
         self._blamed.update(owners)

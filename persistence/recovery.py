@@ -80,11 +80,12 @@ class LogRecovery:
         known: Known,
         buried: Known,
         settle: Callable[[], None],
+        missing: Callable[[Damage], list[tuple[str, str]]],
     ) -> None:
         """`aside`: folder for what is torn off. `thread`: where the disk is read.
 
         `known(session, birth)`: whether there is a journal of that birth; `buried(session, birth)`: whether the catalog
-        has it as deleted; `settle`: of the catalog; called in the thread.
+        has it as deleted; `settle`: of the catalog; `missing`: see `Restored`. All are called in the thread.
         """
         self._disk = disk
         self._log = log
@@ -93,6 +94,7 @@ class LogRecovery:
         self._known = known
         self._is_buried = buried
         self._settle = settle
+        self._missing = missing
         self._buried: set[SessionLog] = set()
         self._owners: dict[bytes, tuple[str, str]] = {}
         self._births: dict[tuple[str, str], SessionLog] = {}
@@ -131,7 +133,7 @@ class LogRecovery:
         self._found.logs = self._newest_births()
         self._set_end(kept, noted)
         self._log.next_number = max(first_live - 1, noted.segment if noted else 0, *numbers) + 1
-        self._blame()
+        await self._blame()
         damaged = {number for number, _ in self._damage}
         self._log.damaged = min(damaged, default=None)
         self._found.damage, self._found.last_lines = self._damage, self._last_line
@@ -333,24 +335,26 @@ class LogRecovery:
                         log.dead = True
                         self._buried.add(log)
 
-    def _blame(self) -> None:
+    async def _blame(self) -> None:
         """Tell the sessions that damage concerns; all that have no later record, where its owner is not sure.
 
-        What is lost of the dead concerns nobody.
+        What is lost of the dead, and what is in journals, concerns nobody.
         """
         last_unowned, concerning = None, list[tuple[int, Damage]]()
         for number, damage in self._damage:
-            error = LogCorrupt(damage.path, damage.offset)
-            owners = [self._births.get(owner) for owner in damage.owners or ()]
-            if owners and all(log is not None and log.dead for log in owners):
+            missing = await self._thread.run(partial(self._missing, damage))
+            missing = [owner for owner in missing if owner not in self._births or not self._births[owner].dead]
+            if damage.owners and not missing:
                 continue
-            concerning.append((number, damage))
-            self._found.unsure_births.update(owner for owner in damage.owners or () if owner not in self._births)
+            error = LogCorrupt(damage.path, damage.offset)
+            concerning.append((number, damage._replace(owners=tuple(missing) or None)))
+            self._found.unsure_births.update(owner for owner in missing if owner not in self._births)
+            owners = [self._births.get(owner) for owner in missing]
             if not owners or None in owners:
                 self._found.unowned_damage = error
                 last_unowned = (number, damage.offset or _ALL)  # lines behind another header may be another's
             for log in owners:
-                if log is not None and not log.dead:
+                if log is not None:
                     log.damage = error
         self._damage = concerning
         if last_unowned is not None:

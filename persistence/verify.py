@@ -24,6 +24,7 @@ from .log_check import LogCheck
 from .log_survey import LogSurvey
 from .orphans import Orphans
 from .read_lock import read_lock
+from .restored import Restored
 from .snapshot_check import SnapshotCheck
 from .tree import LookingDisk, check_tree
 
@@ -101,7 +102,8 @@ class _Check:
         try:
             if not survey.was_read:
                 survey.read(catalog.first_live_segment(), catalog.log_end())
-            log = LogCheck(survey, self._findings, self._snapshots.wanted)
+            restored = Restored(self._disk, self._layout.journals, catalog)
+            log = LogCheck(survey, self._findings, self._snapshots.wanted, restored)
             log.run(lambda owner: _newest(catalog, owner))
         except OSError as error:
             self._findings.refused(self._layout.log, error)

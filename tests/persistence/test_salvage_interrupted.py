@@ -144,6 +144,31 @@ async def test_a_full_disk_stops_the_salvage_of_a_log(tmp_path):
     assert (await loaded(root, "a", recovery="readable"))["a"] == [*TEN, 11]
 
 
+@pytest.mark.parametrize("recovery", ["strict", "prefix", "readable"])
+@pytest.mark.parametrize("order", ["abaab", "aab"])
+async def test_damage_of_records_that_are_in_their_journal_concerns_nobody(tmp_path, recovery, order):
+    """They are in the log all the same, since another's journal was refused when it was cut."""
+    root = await killed(tmp_path / "store", order)
+    disk = refusing(RefusingDisk, "/b-", "write")
+    async with opened(FileStore(root, disk=disk, **SMALL), working=False) as store:
+        with pytest.raises(OSError, match="Input/output"):
+            await store._engine.cutter.cut()
+        lease = await store.acquire("a", create=False)
+        await store.load(lease)
+        push(store, lease)
+        await store.flush("synced")
+        root = copied(root, "left")
+    path = segments(root)[0]
+    data = path.read_bytes()
+    flip(path, data.index(b'"at":', data.index(b'"s":"a"')) + 12)
+    expected = {session: list(range(1, 11 + order.count(session) + (session == "a"))) for session in "ab"}
+    assert kinds(verified(root)) == []
+    assert await loaded(root, "a", "b", recovery=recovery) == expected
+    assert await loaded(root, "a", "b") == expected
+    assert kinds(verified(root)) == []
+    assert not (root / "aside").exists()
+
+
 class Keeping(OsDisk):
     """A disk that removes no journal."""
 
