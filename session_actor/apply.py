@@ -65,7 +65,7 @@ def apply(state: State, event: AnyEvent, seq: int, at_us: int, found: Found = No
     nothing was changed.
     """
     try:
-        reply = _APPLIERS[type(event)](state, event, at_us, found)
+        reply = APPLIERS[type(event)](state, event, at_us, found)
     except Misfit as error:
         raise ReplayError(event.kind, seq, str(error)) from None
     if event.key is not None and event.args is not None:
@@ -112,21 +112,22 @@ def _pushed(state: State, event: Pushed, at_us: int, parent: Frame | None) -> Fr
     return frame
 
 
-def _added(state: State, event: Added, at_us: int, parent: Frame | None) -> Frame:
+def _added(state: State, event: Added, at_us: int, below: Frame | None) -> Frame:
     """As `_pushed`. Most records are two texts on top of the newest frame, and move the head: they go a short way."""
-    frame_id, frames = event.id, state.table.frames
-    below = frames[-1]
-    if (
-        below is None
-        or below.id != frame_id - 1
-        or event.turns is not None
-        or event.instructions is not None
-        or event.branch is not None
-        or event.new_branch is not None
-    ):
-        return _pushed(state, event, at_us, parent)
-    frame = frame_of_texts(below, event, at_us)
-    frames.append(frame)
+    if below is None or event.new_branch is not None:
+        newest = state.table.frames[-1]
+        if (
+            newest is None
+            or newest.id != event.id - 1
+            or event.turns is not None
+            or event.instructions is not None
+            or event.branch is not None
+            or event.new_branch is not None
+        ):
+            return _pushed(state, event, at_us, below)
+        below = newest
+    frame_id, frame = event.id, frame_of_texts(below, event, at_us)
+    state.table.frames.append(frame)
     state.next_id = frame_id + 1
     state.head = frame_id
     if state.attached is not None:
@@ -363,7 +364,7 @@ def _existing(state: State, frame_id: int) -> Frame | None:
     return frame
 
 
-_APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int, Any], object]]] = {
+APPLIERS: Final[Mapping[type[Event], Callable[[State, Any, int, Any], object]]] = {
     Created: _created,
     Pushed: _pushed,
     Added: _added,

@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from session_actor.supervisors import BUSY
+
 from . import telemetry
 from .deadline import deadline_in, seconds_left
 from .errors import CallTimeout
@@ -92,6 +94,11 @@ class Dormant:
     def dispatch(self, message: Any, timeout_s: float | None = 5.0) -> Any | PendingReply[Any]:
         """Start the session and put `message` into its new mailbox; raises what `Home.wake` raises."""
         return self._cell.server_ref().dispatch(message, timeout_s)
+
+    def borrow(self, content: Any) -> Any:
+        """There is nothing to borrow."""
+        del content
+        return BUSY
 
     async def started(self, timeout_s: float | None = None) -> None:
         """Start the session and wait until it is loaded."""

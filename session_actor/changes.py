@@ -1,11 +1,16 @@
-"""The changing half of a session's handle: each method sends one typed message."""
+"""The changing half of a session's handle: each method is one typed message to the session's server.
+
+The frequent ones do not make it when nothing more is said than their own arguments: they borrow the server when it is
+idle (see `ServerRef.borrow`), which is the same in every other way.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from session_actor.supervisors import PendingReply, SupervisorError
+from session_actor.supervisors import BUSY, PendingReply, SupervisorError
 
+from . import moves, pushes
 from .commands import (
     AddAssistant,
     AddToolResult,
@@ -25,7 +30,7 @@ from .commands import (
 from .given_numbers import check_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
     from session_actor.persistence import Level
@@ -83,7 +88,26 @@ class Changes:
             raise cell.explain(error) from None
         return reply  # type: ignore[no-any-return]  # the command's type says what it is
 
-    def push(
+    async def _slowly(  # noqa: PLR0917 - each of seven methods ends so, as short as can be
+        self,
+        reply: Any,
+        kind: Callable[..., Call[Reply]],
+        fields: tuple[Any, ...],
+        durability: Level | None,
+        timeout_s: float | None,
+        key: str | None,
+        expect_head: int | None,
+    ) -> Reply:
+        """Send the message that a change is, unless it was begun without: then wait for its reply, or its crash."""
+        if reply is BUSY:
+            command = kind(*fields, on=self._on, durability=durability, key=key, expect_head=expect_head)
+            return await self.send(command, timeout_s)
+        try:
+            return await cast("PendingReply[Reply]", reply).wait_keeping()
+        except SupervisorError as error:
+            raise self._cell.explain(error) from None
+
+    async def push(
         self,
         user_input: str = "",
         assistant_output: str = "",
@@ -96,30 +120,22 @@ class Changes:
         timeout_s: float | None = 5.0,
         key: str | None = None,
         expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, Frame]:
+    ) -> Frame:
         """Put one frame onto the stack, and return it.
 
         Without `turns` the two texts become a user and an assistant turn; with `turns` (also none: `()`) they are
         summaries beside them. A push on a detached head makes the branch `b<frame id>` and attaches it.
         Raises InvalidArgument or ValueNotStorable for what cannot be kept, RecordTooLarge over 64 MB.
         """
-        return self.send(
-            Push(
-                user_input,
-                assistant_output,
-                assumptions,
-                decisions,
-                turns,
-                pinned,
-                on=self._on,
-                durability=durability,
-                key=key,
-                expect_head=expect_head,
-            ),
-            timeout_s,
-        )
+        fields = (user_input, assistant_output, assumptions, decisions, turns, pinned)
+        reply: PendingReply[Frame] | Frame = BUSY
+        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((pushes.push, fields, self._on))
+            if type(reply) is not PendingReply:
+                return reply
+        return await self._slowly(reply, Push, fields, durability, timeout_s, key, expect_head)
 
-    def add_user(
+    async def add_user(
         self,
         content: Content,
         *,
@@ -127,15 +143,20 @@ class Changes:
         timeout_s: float | None = 5.0,
         key: str | None = None,
         expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, Frame]:
+    ) -> Frame:
         """Add a user turn (a text, or blocks) as one frame, and return it. Raises as `push` does.
 
         An empty text or list makes a turn without blocks, which says nothing: refuse it before, if it must not be.
         """
-        command = AddUser(content, on=self._on, durability=durability, key=key, expect_head=expect_head)
-        return self.send(command, timeout_s)
+        fields = (content,)
+        reply: PendingReply[Frame] | Frame = BUSY
+        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((pushes.add_user, fields, self._on))
+            if type(reply) is not PendingReply:
+                return reply
+        return await self._slowly(reply, AddUser, fields, durability, timeout_s, key, expect_head)
 
-    def add_assistant(
+    async def add_assistant(
         self,
         content: Content = "",
         *,
@@ -150,26 +171,18 @@ class Changes:
         timeout_s: float | None = 5.0,
         key: str | None = None,
         expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, Frame]:
+    ) -> Frame:
         """Add an assistant turn as one frame, and return it; `tool_calls` follow the content.
 
         `usage`: what the provider charged; None: unknown. Raises as `push` does.
         """
-        command = AddAssistant(
-            content,
-            tool_calls,
-            usage,
-            model,
-            dialect,
-            stop_reason,
-            assumptions,
-            decisions,
-            on=self._on,
-            durability=durability,
-            key=key,
-            expect_head=expect_head,
-        )
-        return self.send(command, timeout_s)
+        fields = (content, tool_calls, usage, model, dialect, stop_reason, assumptions, decisions)
+        reply: PendingReply[Frame] | Frame = BUSY
+        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((pushes.add_assistant, fields, self._on))
+            if type(reply) is not PendingReply:
+                return reply
+        return await self._slowly(reply, AddAssistant, fields, durability, timeout_s, key, expect_head)
 
     def add_tool_result(
         self,
@@ -232,7 +245,7 @@ class Changes:
         command = Configure(system, tools, model, on=self._on, durability=durability, key=key, expect_head=expect_head)
         return self.send(command, timeout_s)
 
-    def pop(
+    async def pop(
         self,
         n: int = 1,
         *,
@@ -241,7 +254,7 @@ class Changes:
         timeout_s: float | None = 5.0,
         key: str | None = None,
         expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, list[Frame]]:
+    ) -> list[Frame]:
         """Take at most `n` frames, steps or exchanges off the stack, and return their frames, newest first.
 
         `[]` on an empty stack. Moves this branch only; popped frames stay readable by id. Frames without turns (holds,
@@ -250,10 +263,15 @@ class Changes:
         taking thousands.
         Raises InvalidArgument (n < 1).
         """
-        command = Pop(n, unit, on=self._on, durability=durability, key=key, expect_head=expect_head)
-        return self.send(command, timeout_s)
+        fields = (n, unit)
+        reply: PendingReply[list[Frame]] | list[Frame] = BUSY
+        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((moves.pop, fields, self._on))
+            if type(reply) is not PendingReply:
+                return reply
+        return await self._slowly(reply, Pop, fields, durability, timeout_s, key, expect_head)
 
-    def goto(
+    async def goto(
         self,
         target: Target,
         *,
@@ -261,16 +279,21 @@ class Changes:
         timeout_s: float | None = 5.0,
         key: str | None = None,
         expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, Frame | None]:
+    ) -> Frame | None:
         """Move the head to a branch (attaching it), or to a checkpoint or frame (detached); return the frame there.
 
         The head is the session's: it moves for all handles that `on` did not make.
         None: an empty branch. Raises FrameUnknown, NameUnknown; InvalidArgument on the handle of one branch.
         """
-        command = Goto(target, on=self._on, durability=durability, key=key, expect_head=expect_head)
-        return self.send(command, timeout_s)
+        fields = (target,)
+        reply: PendingReply[Frame | None] | Frame | None = BUSY
+        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((moves.goto, fields, self._on))
+            if type(reply) is not PendingReply:
+                return reply
+        return await self._slowly(reply, Goto, fields, durability, timeout_s, key, expect_head)
 
-    def fork(
+    async def fork(
         self,
         frame: Target | None = None,
         *,
@@ -285,7 +308,7 @@ class Changes:
         timeout_s: float | None = 5.0,
         key: str | None = None,
         expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, Frame]:
+    ) -> Frame:
         """Start a branch at `frame` (None: the head) and attach it; the old branch stays where it was.
 
         The head is the session's: it moves for all handles that `on` did not make. `branch_off` moves nothing.
@@ -293,23 +316,15 @@ class Changes:
         `frame`; it is returned. Without, only the branch is made, and `frame` is returned. `branch` None: a name is
         made, `b<frame id>`. Raises FrameUnknown, NameTaken; else as `push`.
         """
-        command = Fork(
-            frame,
-            branch,
-            user_input,
-            assistant_output,
-            assumptions,
-            decisions,
-            turns,
-            pinned,
-            on=self._on,
-            durability=durability,
-            key=key,
-            expect_head=expect_head,
-        )
-        return self.send(command, timeout_s)
+        fields = (frame, branch, user_input, assistant_output, assumptions, decisions, turns, pinned, True)
+        reply: PendingReply[Frame] | Frame = BUSY
+        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((pushes.fork, fields, self._on))
+            if type(reply) is not PendingReply:
+                return reply
+        return await self._slowly(reply, Fork, fields, durability, timeout_s, key, expect_head)
 
-    def checkpoint(
+    async def checkpoint(
         self,
         name: str,
         frame: Target | None = None,
@@ -318,10 +333,15 @@ class Changes:
         timeout_s: float | None = 5.0,
         key: str | None = None,
         expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, Frame]:
+    ) -> Frame:
         """Name `frame` (None: the head) for good, and return it. Raises NameTaken, FrameUnknown, EmptyStack."""
-        command = Checkpoint(name, frame, on=self._on, durability=durability, key=key, expect_head=expect_head)
-        return self.send(command, timeout_s)
+        fields = (name, frame)
+        reply: PendingReply[Frame] | Frame = BUSY
+        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((moves.checkpoint, fields, self._on))
+            if type(reply) is not PendingReply:
+                return reply
+        return await self._slowly(reply, Checkpoint, fields, durability, timeout_s, key, expect_head)
 
     def rename_branch(
         self,

@@ -41,6 +41,20 @@ Target: TypeAlias = int | str | Frame
 """A frame or its id, or the name of a branch or checkpoint."""
 
 
+PushFields: TypeAlias = "tuple[str, str, Sequence[str], Sequence[str], Sequence[Turn] | None, bool]"
+"""The fields of `Push`, in their order."""
+
+AssistantFields: TypeAlias = """tuple[
+    Content, Sequence[ToolCall], Usage | None, str | None, str | None, str | None, Sequence[str], Sequence[str]
+]"""
+"""Those of `AddAssistant`."""
+
+ForkFields: TypeAlias = """tuple[
+    Target | None, str | None, str, str, Sequence[str], Sequence[str], Sequence[Turn] | None, bool, bool
+]"""
+"""Those of `Fork`."""
+
+
 class Command(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The fields that every command has."""
 

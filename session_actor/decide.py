@@ -51,8 +51,14 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "Decision", "Repeat", "decide"]
 
-Decision: TypeAlias = "tuple[AnyEvent, int, Found] | Repeat"
-"""The record, its rough size in bytes, and what was found on the way (see `apply`); or that there is nothing to do."""
+Made: TypeAlias = "tuple[AnyEvent, int, Found]"
+"""The record, its rough size in bytes, and what was found on the way (see `apply`)."""
+
+Decision: TypeAlias = "Made | Repeat"
+"""The same; or that there is nothing to do."""
+
+Decider: TypeAlias = "Callable[[State, Any, int | None, str | None], Made]"
+"""Decides by the state, the fields of a command, the head, and the branch that it is for."""
 
 
 def decide(state: State, command: Command) -> Decision:
@@ -67,22 +73,38 @@ def decide(state: State, command: Command) -> Decision:
     """
     if command.key is not None:
         return _decide_once(state, command, command.key)
+    on, head = begin(state, command.on, command.expect_head)
+    kind = type(command)
+    if kind in _BY_FIELDS:
+        return _BY_FIELDS[kind](state, fields_of(command), head, on)
+    if on is not command.on:
+        command = msgspec.structs.replace(command, on=on)
+    try:
+        decider = _BY_COMMAND[kind]
+    except KeyError:
+        raise TypeError(f"{kind.__name__} is not a command of a session") from None
+    return decider(state, command, head)
+
+
+def begin(state: State, on: str | None, expect_head: int | None = None) -> tuple[str | None, int | None]:
+    """See that a change can be made at all: the session goes on, the branch is there, and its head is the expected one.
+
+    Returns the branch (None: the session's own head) and its head. Raises as `decide` does.
+    """
     if state.ended is not None or state.importing:
         raise SessionEnded(state.session) if state.ended is not None else ForkUnfinished(state.session)
-    on = command.on
-    if on is None:
-        head = state.head
-    elif type(on) is str:
+    head = state.head
+    if on is not None:
+        on = check_name(on, "on")
         head = _head_on(state, on)
-    else:
-        return decide(state, msgspec.structs.replace(command, on=check_name(on, "on")))
-    if command.expect_head is not None:
-        _check_head(command.expect_head, head)
-    try:
-        decider = _DECIDERS[type(command)]
-    except KeyError:
-        raise TypeError(f"{type(command).__name__} is not a command of a session") from None
-    return decider(state, command, head)
+    if expect_head is not None:
+        _check_head(expect_head, head)
+    return on, head
+
+
+def fields_of(command: Command) -> tuple[Any, ...]:
+    """The fields of a command's own, in their order; those that all commands have come behind them."""
+    return msgspec.structs.astuple(command)[: -len(Command.__struct_fields__)]
 
 
 def _head_on(state: State, branch: str) -> int | None:
@@ -93,6 +115,12 @@ def _head_on(state: State, branch: str) -> int | None:
     if head is not None:
         state.table.get(head)  # a cold one is read now: what follows finds it in memory
     return head
+
+
+def command_of(decider: Decider, fields: tuple[Any, ...], on: str | None) -> Command:
+    """The command that is decided so."""
+    kind = next(kind for kind, known in _BY_FIELDS.items() if known is decider)
+    return kind(*fields, on=on)
 
 
 def _decide_once(state: State, command: Command, key: str) -> Decision:
@@ -126,20 +154,24 @@ def _check_head(expected: object, head: int | None) -> None:
         raise HeadMoved(expected, head)
 
 
-_DECIDERS: Final[Mapping[type[Command], Callable[[State, Any, int | None], Decision]]] = {
+_BY_FIELDS: Final[Mapping[type[Command], Decider]] = {
     Push: pushes.push,
     AddUser: pushes.add_user,
     AddAssistant: pushes.add_assistant,
+    Fork: pushes.fork,
+    Pop: moves.pop,
+    Goto: moves.goto,
+    Checkpoint: moves.checkpoint,
+}
+"""Those that are often sent: a handle that has nothing more to say than their fields need not make them."""
+
+_BY_COMMAND: Final[Mapping[type[Command], Callable[[State, Any, int | None], Decision]]] = {
     AddResponse: pushes.add_response,
     AddReference: pushes.add_reference,
     NoteArtifact: pushes.note_artifact,
     AddToolResult: pushes.add_tool_result,
     HoldCall: pushes.hold_call,
     Configure: pushes.configure,
-    Fork: pushes.fork,
-    Pop: moves.pop,
-    Goto: moves.goto,
-    Checkpoint: moves.checkpoint,
     RenameBranch: moves.rename_branch,
     RenameCheckpoint: moves.rename_checkpoint,
     DeleteBranch: moves.delete_branch,
@@ -153,5 +185,5 @@ _DECIDERS: Final[Mapping[type[Command], Callable[[State, Any, int | None], Decis
     Retract: retracting.retract,
 }
 
-COMMANDS: Final[tuple[type[Command], ...]] = tuple(_DECIDERS)
+COMMANDS: Final[tuple[type[Command], ...]] = (*_BY_FIELDS, *_BY_COMMAND)
 """Every command that a session takes."""

@@ -23,65 +23,63 @@ from .weight import SMALL
 
 if TYPE_CHECKING:
     from .commands import (
-        Checkpoint,
         DeleteBranch,
         DeleteCheckpoint,
         End,
-        Goto,
-        Pop,
         RenameBranch,
         RenameCheckpoint,
+        Target,
         Unit,
     )
-    from .decide import Decision
+    from .decide import Decision, Made
     from .state import State
 
 _FRAME: Final = "frame"
 _UNITS: Final[tuple[Unit, ...]] = (_FRAME, "step", "exchange")
 
 
-def pop(state: State, command: Pop, head: int | None) -> Decision:
+def pop(state: State, fields: tuple[int, Unit], head: int | None, on: str | None) -> Made:
     """The head goes down by frames, steps or exchanges; walks only what it pops."""
-    n, unit = command.n, command.unit
+    n, unit = fields
     if type(n) is not int:
         raise InvalidArgument("n", f"must be an int, got {type(n).__name__}")
     if n < 1:
         raise InvalidArgument("n", f"must be at least 1, got {shown(n)}")
     if unit is not _FRAME and (unit := _checked_unit(unit)) != _FRAME:
-        return _pop_groups(state, command, head, unit)
+        return _pop_groups(state, n, unit, head, on)
     if head is None:
-        return Popped(None, None, 0, command.on), SMALL, []
+        return Popped(None, None, 0, on), SMALL, []
     table, to = state.table, head - n
     first = table.first
     top = table.frames[head - first] if head >= first else None
     if top is None or to < top.run_from or to < table.cold_below:
-        return _pop_path(state, command, head, n)
+        return _pop_path(state, n, head, on)
     if n == 1:
-        return Popped(head, to, 1, command.on), SMALL, [top]
+        return Popped(head, to, 1, on), SMALL, [top]
     found: list[Any] = table.frames[to + 1 - first : head + 1 - first]  # one after the other, and all in memory
     found.reverse()
-    return Popped(head, to, n, command.on), SMALL, found
+    return Popped(head, to, n, on), SMALL, found
 
 
-def _pop_groups(state: State, command: Pop, head: int | None, unit: Unit) -> Decision:
+def _pop_groups(state: State, n: int, unit: Unit, head: int | None, on: str | None) -> Made:
     """The pop of steps or exchanges."""
     to = head
-    for _ in range(command.n):
+    for _ in range(n):
         start = _start(state, to, unit)
         if start is None:
             break
         to = start.parent
     popped = _depth(state, head) - _depth(state, to)
-    return _pop_path(state, command, head, popped) if popped else (Popped(head, to, 0, command.on), SMALL, [])
+    return _pop_path(state, popped, head, on) if popped else (Popped(head, to, 0, on), SMALL, [])
 
 
-def _pop_path(state: State, command: Pop, head: int | None, n: int) -> Decision:
+def _pop_path(state: State, n: int, head: int | None, on: str | None) -> Made:
     """The pop of `n` frames, wherever they are; cold ones are read, and so is the one below, the new head."""
     popped = state.table.path(head, n)
     to = popped[-1].parent
     if to is not None:
         state.table.get(to)
-    return Popped(head, to, len(popped), command.on), SMALL, popped
+    return Popped(head, to, len(popped), on), SMALL, popped
 
 
 def _checked_unit(unit: object) -> Unit:
@@ -105,11 +103,11 @@ def _depth(state: State, head: int | None) -> int:
     return 0 if frame is None else frame.depth
 
 
-def goto(state: State, command: Goto, _head: int | None) -> Decision:
+def goto(state: State, fields: tuple[Target], _head: int | None, on: str | None) -> Made:
     """The session's head goes to a branch (and is attached) or to a frame or checkpoint (and is not)."""
-    if command.on is not None:
+    if on is not None:
         raise InvalidArgument("goto", "is for the session; a handle of one branch stays on it (fork makes another)")
-    target = command.target
+    (target,) = fields
     if type(target) is int:
         return Moved(target), SMALL, frame_of(state, target)
     if type(target) is not str and is_a(target, str):
@@ -121,11 +119,12 @@ def goto(state: State, command: Goto, _head: int | None) -> Decision:
     return Moved(None if frame is None else frame.id), SMALL, frame
 
 
-def checkpoint(state: State, command: Checkpoint, head: int | None) -> Decision:
+def checkpoint(state: State, fields: tuple[str, Target | None], head: int | None, _on: str | None) -> Made:
     """A frame gets a name."""
-    named = head if command.frame is None else command.frame
+    name, target = fields
+    named = head if target is None else target
     frame = None if named is None else frame_of(state, named)
-    name = check_new_name(state, command.name, "name")
+    name = check_new_name(state, name, "name")
     if frame is None:
         raise EmptyStack("checkpoint")
     return Checkpointed(name, frame.id), SMALL, frame

@@ -25,18 +25,18 @@ from .window.requests_made import astray
 if TYPE_CHECKING:
     from .blocks import ToolCall
     from .commands import (
-        AddAssistant,
         AddReference,
         AddResponse,
         AddToolResult,
-        AddUser,
+        AssistantFields,
         Configure,
-        Fork,
+        Content,
+        ForkFields,
         HoldCall,
         NoteArtifact,
-        Push,
+        PushFields,
     )
-    from .decide import Decision
+    from .decide import Decision, Made
     from .events import Place
     from .frames import Frame
     from .state import State
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 
 def push(  # noqa: C901, PLR0912, PLR0917 - the hot path: calls and keywords cost
     state: State,
-    command: Push | Fork,
+    fields: PushFields,
     parent: int | None,
+    on: str | None,
     new_branch: str | None = None,
     attach: bool = True,  # noqa: FBT001, FBT002 - the same
     forked: Frame | None = None,
-) -> Decision:
+) -> Made:
     """A frame on top of the head, or on a new branch at `forked`. What is plainly right is not checked by a call."""
-    user_input, assistant_output, turns = command.user_input, command.assistant_output, command.turns
-    assumptions: Any = command.assumptions
-    decisions: Any = command.decisions
-    pinned = command.pinned
+    assumptions: Any
+    decisions: Any
+    user_input, assistant_output, assumptions, decisions, turns, pinned = fields
     if type(user_input) is not str:
         user_input = checked(content.text, user_input, "user_input")
     if type(assistant_output) is not str:
@@ -66,7 +66,7 @@ def push(  # noqa: C901, PLR0912, PLR0917 - the hot path: calls and keywords cos
     weight = SMALL + len(user_input) + len(assistant_output)
     for text in assumptions + decisions:
         if type(text) is not str:
-            return push(state, _with_texts(command), parent, new_branch, attach, forked)
+            return push(state, _with_texts(fields), parent, on, new_branch, attach, forked)
         weight += len(text)
     if turns is not None:
         turns = bind_results(state, parent, checked(content.turns, turns, "turns"))
@@ -74,31 +74,31 @@ def push(  # noqa: C901, PLR0912, PLR0917 - the hot path: calls and keywords cos
         pinned = checked(content.flag, pinned, "pinned")
     frame_id = state.next_id
     on_top = parent == frame_id - 1
-    branch = None if forked is not None else command.on
+    if on_top and frame_id & BLOCK and forked is None and turns is None and on is None and state.attached is not None:
+        event: Pushed = Added(frame_id, None, user_input, assistant_output, assumptions, decisions, None, pinned)
+        if weight > SURELY_FITS:
+            check_size(event)
+        return event, weight, state.table.frames[-1]  # most pushes
+    branch = None if forked is not None else on
     if forked is None and branch is None and state.attached is None:
         new_branch = branch_name(frame_id, state.branches, state.checkpoints)
-    if on_top and new_branch is None and frame_id & BLOCK:
-        event: Pushed = Added(
-            frame_id, None, user_input, assistant_output, assumptions, decisions, turns, pinned, branch
-        )
-    else:
-        event = (Added if on_top else Pushed)(
-            frame_id,
-            None if on_top else parent,
-            user_input,
-            assistant_output,
-            assumptions,
-            decisions,
-            turns,
-            pinned,
-            branch,
-            new_branch,
-            attach,
-            None if forked is None else parent,
-            None,
-            (),
-            None if on_top and frame_id & BLOCK else _place(state, parent) if forked is None else place_on(forked),
-        )
+    event = (Added if on_top else Pushed)(
+        frame_id,
+        None if on_top else parent,
+        user_input,
+        assistant_output,
+        assumptions,
+        decisions,
+        turns,
+        pinned,
+        branch,
+        new_branch,
+        attach,
+        None if forked is None else parent,
+        None,
+        (),
+        None if on_top and frame_id & BLOCK else _place(state, parent) if forked is None else place_on(forked),
+    )
     if turns is not None:
         weight = weight_of(event)
     if weight > SURELY_FITS:
@@ -106,11 +106,11 @@ def push(  # noqa: C901, PLR0912, PLR0917 - the hot path: calls and keywords cos
     return event, weight, forked
 
 
-def _with_texts(command: Push | Fork) -> Push | Fork:
-    """The command with exact strs in its tuples."""
-    assumptions = given_texts(command.assumptions, "assumptions")
-    decisions = given_texts(command.decisions, "decisions")
-    return msgspec.structs.replace(command, assumptions=assumptions, decisions=decisions)
+def _with_texts(fields: PushFields) -> PushFields:
+    """The same with exact strs in its tuples."""
+    user_input, assistant_output, assumptions, decisions, turns, pinned = fields
+    exact = given_texts(assumptions, "assumptions"), given_texts(decisions, "decisions")
+    return user_input, assistant_output, *exact, turns, pinned
 
 
 def _place(state: State, parent: int | None) -> Place | None:
@@ -121,32 +121,34 @@ def _place(state: State, parent: int | None) -> Place | None:
     return None if frame is None else place_on(frame)
 
 
-def add_user(state: State, command: AddUser, head: int | None) -> Decision:
+def add_user(state: State, fields: tuple[Content], head: int | None, on: str | None) -> Made:
     """A frame with one user turn; a text is kept as a push of it is."""
-    text = _text(command.content)
+    (given,) = fields
+    text = _text(given)
     if text:
-        return _pushed(state, command.on, head, None, user_input=text)
-    turn = checked(content.turn, Turn("user", checked(content.blocks, command.content, "content")), "turn")
-    return _pushed(state, command.on, head, (turn,))
+        return _pushed(state, on, head, None, user_input=text)
+    turn = checked(content.turn, Turn("user", checked(content.blocks, given, "content")), "turn")
+    return _pushed(state, on, head, (turn,))
 
 
-def add_assistant(state: State, command: AddAssistant, head: int | None) -> Decision:
+def add_assistant(state: State, fields: AssistantFields, head: int | None, on: str | None) -> Made:
     """A frame with one assistant turn; a text with nothing beside it is kept as a push of it is."""
-    text = _text(command.content)
-    calls = _NO_CALLS if command.tool_calls is _NO_CALLS else checked(content.calls, command.tool_calls, "tool_calls")
+    given, tool_calls, usage, model, dialect, stop_reason, assumptions, decisions = fields
+    text = _text(given)
+    calls = _NO_CALLS if tool_calls is _NO_CALLS else checked(content.calls, tool_calls, "tool_calls")
     turns: tuple[Turn, ...] | None = None
-    if not text or calls or _is_described(command):
-        blocks = checked(content.blocks, command.content, "content") + calls
-        turn = Turn("assistant", blocks, command.usage, command.model, command.dialect, command.stop_reason)
+    if not text or calls or any(said is not None for said in (usage, model, dialect, stop_reason)):
+        blocks = checked(content.blocks, given, "content") + calls
+        turn = Turn("assistant", blocks, usage, model, dialect, stop_reason)
         text, turns = "", (checked(content.turn, turn, "turn"),)
     return _pushed(
         state,
-        command.on,
+        on,
         head,
         turns,
         assistant_output=text,
-        assumptions=given_texts(command.assumptions, "assumptions"),
-        decisions=given_texts(command.decisions, "decisions"),
+        assumptions=given_texts(assumptions, "assumptions"),
+        decisions=given_texts(decisions, "decisions"),
     )
 
 
@@ -191,13 +193,6 @@ def note_artifact(state: State, command: NoteArtifact, head: int | None) -> Deci
     artifact = Artifact(checked(content.artifact_path, command.path, "path"), checked(content.how, command.how, "how"))
     event, weight, found = _pushed(state, command.on, head, ())
     return msgspec.structs.replace(event, artifacts=(artifact,)), weight + len(artifact.path), found
-
-
-def _is_described(command: AddAssistant) -> bool:
-    """Whether more is known of a turn than what it says."""
-    if command.usage is not None or command.model is not None:
-        return True
-    return command.dialect is not None or command.stop_reason is not None
 
 
 def _text(given: object) -> str:
@@ -246,34 +241,36 @@ def configure(state: State, command: Configure, head: int | None) -> Decision:
     return _pushed(state, command.on, head, (), instructions=new)
 
 
-def fork(state: State, command: Fork, head: int | None) -> Decision:
+def fork(state: State, fields: ForkFields, head: int | None, on: str | None) -> Made:
     """A branch at a frame, with a new frame on it when there is anything to push."""
-    source = head if command.frame is None else command.frame
+    target, branch, user_input, assistant_output, assumptions, decisions, turns, pinned, attach = fields
+    source = head if target is None else target
     frame = None if source is None else frame_of(state, source)
-    name = None if command.branch is None else check_new_name(state, command.branch, "branch")
+    name = None if branch is None else check_new_name(state, branch, "branch")
     if frame is None:
         raise EmptyStack("fork")
-    attach = command.attach if command.attach is True else checked(content.flag, command.attach, "attach")
-    attach = attach and command.on is None
-    if not _pushes(command):
+    attach = attach if attach is True else checked(content.flag, attach, "attach")
+    attach = attach and on is None
+    pushed = user_input, assistant_output, assumptions, decisions, turns, pinned
+    if not _pushes(pushed):
         name = name or branch_name(frame.id, state.branches, state.checkpoints)
         return Branched(name, frame.id, attach), SMALL, frame
     name = name or branch_name(state.next_id, state.branches, state.checkpoints)
-    return push(state, command, frame.id, name, attach, frame)
+    return push(state, pushed, frame.id, on, name, attach, frame)
 
 
-def _pushes(command: Fork) -> bool:
+def _pushes(fields: PushFields) -> bool:
     """Whether any field asks for a new frame. Raises `InvalidArgument` for a value that is none of its kind."""
-    user_input, assistant_output = command.user_input, command.assistant_output
+    user_input, assistant_output, assumptions, decisions, turns, pinned = fields
     if type(user_input) is str and user_input:
         return True  # as nearly always; `push` checks the rest
     return bool(
-        command.turns is not None
+        turns is not None
         or (user_input is not _BLANK and checked(content.text, user_input, "user_input"))
         or (assistant_output is not _BLANK and checked(content.text, assistant_output, "assistant_output"))
-        or (command.pinned is not False and checked(content.flag, command.pinned, "pinned"))
-        or (command.assumptions is not _NONE and given_texts(command.assumptions, "assumptions"))
-        or (command.decisions is not _NONE and given_texts(command.decisions, "decisions"))
+        or (pinned is not False and checked(content.flag, pinned, "pinned"))
+        or (assumptions is not _NONE and given_texts(assumptions, "assumptions"))
+        or (decisions is not _NONE and given_texts(decisions, "decisions"))
     )
 
 

@@ -20,11 +20,11 @@ from session_actor.persistence import (
 )
 from session_actor.supervisors import IGNORE, NO_REPLY, Call, ExitReason, Ignore, handles, statistics
 
-from . import snapshots, telemetry
-from .apply import apply
+from . import snapshots, telemetry, times
+from .apply import APPLIERS, apply
 from .change import change_of
 from .commands import BuildRequest
-from .decide import COMMANDS, Repeat, decide
+from .decide import COMMANDS, Repeat, begin, command_of, decide
 from .deletion import Delete, delete_records
 from .errors import ForkUnfinished, translate
 from .events import AnyEvent, Pruned
@@ -39,7 +39,7 @@ from .outages import through_outages
 from .prune import Prune, Save, unheld
 from .runs import count
 from .service_errors import SessionFenced, SessionNotFound
-from .times import now_us
+from .times import FIRST_US, LAST_US, now_us, wrong_time
 from .transfer.taking import Look, TakeIn, taken_in
 from .weight import SMALL
 from .window.pressure import tell
@@ -47,6 +47,7 @@ from .window.pressure import tell
 if TYPE_CHECKING:
     from .cell import Birth, Cell
     from .commands import Command
+    from .decide import Made
     from .loading import Recovered
     from .state import State
 
@@ -198,32 +199,51 @@ class SessionServer(SwappingServer):
     def change(self, command: Command) -> Any:
         """One change in one step: admit, decide, apply, append; the reply leaves when its level is reached."""
         level = self._level if command.durability is None else check_level(command.durability)
-        store, state = self._store, self._state
-        heard = telemetry.heard  # the one thing that being watched costs when nobody watches
-        if heard and self._watch is None:
+        if telemetry.heard and self._watch is None:
             return self._watched(command, level)
+        if level not in self._store.admitted:
+            self._admit(level)
+        decision = decide(self._state, command)
+        if type(decision) is not Repeat:
+            return SessionServer.lent(self, (_decided, decision, None), level)
+        return decision.reply if level == "async" else self._gate.release_at(level, self._position, decision.reply)
+
+    def lent(self, content: Any, level: Level | None = None) -> Any:
+        """The same by what a command is made of: its decider, its own fields, its branch (see `Changes`).
+
+        `level`: None is the service's default. `change` comes this way, too, with what it has decided.
+        """
+        decider, fields, on = content
+        if telemetry.heard and self._watch is None:  # the one thing that being watched costs when nobody watches
+            return self.change(command_of(decider, fields, on))
+        if level is None:
+            level = self._level
+        store, state = self._store, self._state
         if level not in store.admitted:
             self._admit(level)
-        decision = decide(state, command)
-        if type(decision) is Repeat:
-            reply = decision.reply
-        else:
-            event, weight, found = decision
-            seq = state.seq + 1  # from here on as `_record`, written out because every change goes this way
-            at_us = now_us()
-            try:
+        head = state.head
+        if on is not None or state.ended is not None or state.importing:
+            on, head = begin(state, on)
+        event, weight, found = decider(state, fields, head, on)
+        seq = state.seq + 1  # from here on as `_record`, written out because every change goes this way
+        at_us = times.time_ns() // 1_000
+        if not FIRST_US <= at_us <= LAST_US:
+            raise wrong_time()
+        try:
+            if event.key is None:
+                reply = APPLIERS[type(event)](state, event, at_us, found)
+                state.seq = seq
+            else:
                 reply = apply(state, event, seq, at_us, found)
-                self._position = store.append(self._lease, seq, at_us, event.kind, event, weight)
-            except BaseException as error:  # noqa: BLE001 - raised again there
-                self._broken(error)
-            self._cell.stack = None
-            if heard and self._watch is not None:
-                self._watch.note(event, seq, at_us, self._position)
-            if seq >= self._save_at:
-                self._save()
-        if level == "async":
-            return reply
-        return self._gate.release_at(level, self._position, reply)
+            self._position = position = store.append(self._lease, seq, at_us, event.kind, event, weight)
+        except BaseException as error:  # noqa: BLE001 - raised again there
+            self._broken(error)
+        self._cell.stack = None
+        if self._watch is not None:
+            self._watch.note(event, seq, at_us, position)
+        if seq >= self._save_at:
+            self._save()
+        return reply if level == "async" else self._gate.release_at(level, position, reply)
 
     def _watched(self, command: Command, level: Level) -> Any:
         """The same while somebody watches."""
@@ -356,3 +376,8 @@ class SessionServer(SwappingServer):
         finally:
             if self._cell.ref is not self.ref:
                 self.stop_self()
+
+
+def _decided(_state: State, decision: Made, _head: int | None, _on: str | None) -> Made:
+    """The decider of what is decided already."""
+    return decision

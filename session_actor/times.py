@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from time import time_ns
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .errors import Refused
+
+__all__ = ["FIRST_US", "LAST_US", "as_datetime", "as_us", "now_us", "time_ns", "wrong_time"]
 
 FIRST_US: Final = -62_135_596_800_000_000
 """The start of year 1, in microseconds since the epoch, UTC."""
@@ -18,11 +23,16 @@ def now_us() -> int:
     """Microseconds since the epoch, UTC. Raises `Refused` when the system clock shows a time that cannot be stored."""
     at_us = time_ns() // 1_000
     if not FIRST_US <= at_us <= LAST_US:
-        from .errors import Refused
-
-        why = "which no record can have; nothing was changed: set the clock"
-        raise Refused(f"the system clock shows a time outside the years 1 to 9999, {why}")
+        raise wrong_time()
     return at_us
+
+
+def wrong_time() -> Refused:
+    """What is raised when it does."""
+    from .errors import Refused
+
+    why = "which no record can have; nothing was changed: set the clock"
+    return Refused(f"the system clock shows a time outside the years 1 to 9999, {why}")
 
 
 def as_datetime(at_us: int) -> datetime:

@@ -1,5 +1,6 @@
 """OTP for asyncio: typed servers with mailboxes, supervisors, a registry, monitors and introspection."""
 
+from .borrowing import BUSY
 from .child_spec import ChildSpec
 from .clock import Clock, LoopClock, ManualClock, TimerHandle
 from .dynamic_supervisor import DynamicSupervisor
@@ -60,6 +61,7 @@ from .timers import Timer
 from .tree import ChildCounts, ChildInfo
 
 __all__ = [
+    "BUSY",
     "IGNORE",
     "NO_REPLY",
     "AlreadyRegistered",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from .coroutines import is_async, watched
-from .errors import NotStarted, SupervisorError, shown
+from .errors import NotStarted, Refusal, SupervisorError, shown
 from .exits import Ending, ExitReason, asked_reason
 from .messages import HANDLES_ATTRIBUTE, Continue, Ignore
 from .monitor import Monitor, link, monitor_into_mailbox
@@ -118,6 +118,14 @@ class GenServer:
         """Turn the state of `old_version` into this class's (OTP: code_change); raising keeps the old server."""
         del old_version
         return state
+
+    def lent(self, content: Any) -> Any:
+        """Do what the server is lent for, when its ref's `borrow(content)` was called; a leaf's promise holds for it.
+
+        What it returns or raises, and `self.defer()` in it, count as in a handler. The default refuses.
+        """
+        del content
+        raise Refusal(f"server {shown(self._slot.id)} is not lent: its class has no `lent` of its own")
 
     def get_state(self) -> Any:
         """Return the state for `get_state(ref)` and `change_code`: by default a dict of the attributes."""

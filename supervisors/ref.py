@@ -7,16 +7,18 @@ from contextvars import copy_context
 from math import inf
 from threading import get_ident
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from .borrowing import Borrows
 from .checks import check_timeout
 from .deadlock import refuse_own_task, waiting
 from .errors import Refusal, shown
 from .exits import Ending, ExitReason, asked_reason
-from .incarnation import crashed_error, ended_error, stop_slot
+from .incarnation import stop_slot
+from .inline import TIMED, crashed, inline_deferred, inline_failed
 from .messages import NO_REPLY, Call
 from .reply import AWAITED, QUEUED, STARTED, PendingReply
-from .serving import answer, drain
+from .serving import drain
 from .slot import INSIDE, OPEN, PLANNED, SHUT
 
 if TYPE_CHECKING:
@@ -26,14 +28,11 @@ if TYPE_CHECKING:
 
 Reply = TypeVar("Reply")
 
-TIMED: Final = 7
-"""One inline call of a leaf in eight is timed, and counts for all: when these bits of the count are 0."""
 
-
-class ServerRef:
+class ServerRef(Borrows):
     """Names a child's slot, not an incarnation: it stays good over restarts. Equal only to itself, hashable."""
 
-    __slots__ = ("__weakref__", "slot")
+    __slots__ = ()
 
     def __init__(self, slot: Slot) -> None:
         """Face `slot`; made by supervisors."""
@@ -121,13 +120,13 @@ class ServerRef:
                     floor.stack.pop()
                 slot.handler_time_s += perf_counter() - started_s
         except BaseException as error:  # noqa: BLE001 - sorted out there
-            _inline_failed(slot, error, started_s)
+            inline_failed(slot, error, started_s)
         slot.handled += 1
         if slot.door == INSIDE:
             slot.door = OPEN if slot.waker is not None else SHUT
         if slot.current is None and reply is not NO_REPLY:
             return reply
-        return _inline_deferred(slot, reply, timeout_s, started_s)
+        return inline_deferred(slot, reply, timeout_s, started_s)
 
     @overload
     async def call(self, message: Call[Reply], timeout_s: float | None = 5.0) -> Reply: ...
@@ -184,7 +183,7 @@ class ServerRef:
             try:
                 left = drain(slot, user)
             except BaseException as error:  # noqa: BLE001 - sorted out there
-                _crashed(slot, error)
+                crashed(slot, error)
                 return
             if left is not None:
                 user.appendleft(left)
@@ -276,53 +275,4 @@ def _when_spent(slot: Slot, message: object, timeout_s: float | None, now_s: flo
     pending = slot.pending(None, timeout_s)
     pending.state = STARTED
     budget.answer_later(pending, reply, refused)
-    return pending
-
-
-def _inline_failed(slot: Slot, error: BaseException, started_s: float) -> NoReturn:
-    """Do after a raising inline handler what the server's task does after a queued one."""
-    slot.handler_time_s += perf_counter() - started_s
-    if isinstance(error, Refusal):
-        slot.current = None
-        slot.handled += 1
-        if slot.door == INSIDE:
-            slot.door = OPEN if slot.waker is not None else SHUT
-        raise error.with_traceback(None) from error.__cause__
-    _crashed(slot, error)
-    raise crashed_error(slot, error)
-
-
-def _crashed(slot: Slot, error: BaseException) -> None:
-    """Let the server's task end for a handler that raised elsewhere."""
-    slot.door = SHUT
-    slot.note_crash(error)
-    slot.interrupt = True
-    slot.wake()
-    if isinstance(error, (KeyboardInterrupt, SystemExit)):
-        reason = ExitReason("crashed", error)
-        slot.ending = Ending(reason, final=True)
-        slot.fail_everything(lambda: ended_error(slot, reason))
-        raise error
-
-
-def _inline_deferred(slot: Slot, reply: object, timeout_s: float | None, started_s: float) -> object:
-    """Give the caller of a handler that took a `Deferred` something to wait for."""
-    pending, slot.current = slot.current, None
-    if pending is None:
-        pending = slot.pending(None, timeout_s)
-    if reply is not NO_REPLY or not slot.deferred or pending not in slot.deferred:
-        try:
-            answer(slot, pending, reply)
-        except TypeError as error:
-            _inline_failed(slot, error, started_s)
-        if reply is not NO_REPLY:
-            return reply
-    pending.timeout_s = timeout_s
-    if timeout_s is not None:
-        try:
-            check_timeout("timeout_s", timeout_s)
-        except (TypeError, ValueError):
-            pending.future.cancel()  # the caller will not wait
-            raise
-        slot.floor.deadlines.add(pending, timeout_s)
     return pending

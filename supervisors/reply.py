@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
 from msgspec import Struct
 
@@ -29,6 +29,7 @@ _WAITING: Final = (QUEUED, AWAITED, ASKED)
 _STATES: Final = ("queued", "started", "forgotten", "queued", "queued")
 
 
+@final
 class PendingReply(Struct, Generic[Reply], eq=False):
     """A message in a mailbox together with its caller, made by `dispatch`; await `wait()` or `wait_keeping()`.
 
@@ -49,7 +50,7 @@ class PendingReply(Struct, Generic[Reply], eq=False):
 
     def __repr__(self) -> str:
         """The server's id and the message's type, never its content."""
-        if self is CASTING:
+        if self.slot is NOTHING:
             return "<PendingReply of nobody>"
         state = "done" if self.future.done() else _STATES[self.state]
         return f"<PendingReply {shown(self.slot.id)} {type(self.message).__qualname__} {state}>"
@@ -144,8 +145,8 @@ class PendingReply(Struct, Generic[Reply], eq=False):
         self.fail(error)
 
 
-_NOTHING: Any = None
-CASTING: Final[PendingReply[Any]] = PendingReply(_NOTHING, None, _NOTHING, _NOTHING, None)
+NOTHING: Final[Any] = None
+CASTING: Final[PendingReply[Any]] = PendingReply(NOTHING, None, NOTHING, NOTHING, None)
 """Stands for "no caller" while a cast is running."""
 
 

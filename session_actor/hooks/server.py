@@ -90,6 +90,11 @@ class HookedServer(SessionServer):
         refuse_inside(self._cell.id, self._lease.birth)
         return super().change(command)
 
+    def lent(self, content: Any, level: Level | None = None) -> Any:
+        """The same."""
+        refuse_inside(self._cell.id, self._lease.birth)
+        return super().lent(content, level)
+
     def prune(self, message: Prune) -> int:
         """The same."""
         refuse_inside(self._cell.id, self._lease.birth)

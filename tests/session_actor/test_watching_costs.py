@@ -9,6 +9,7 @@ import tracemalloc
 import pytest
 
 from session_actor import MemoryStore, SessionService, observing, telemetry
+from session_actor.changes import Changes
 from session_actor.session import SessionServer
 
 
@@ -38,7 +39,7 @@ async def called_by_a_push(session) -> set[tuple[str, str]]:
 
 async def test_with_nobody_attached_a_push_calls_nothing_of_what_watches(session):
     called = await called_by_a_push(session)
-    assert (SessionServer.change.__code__.co_filename, "change") in called
+    assert (SessionServer.lent.__code__.co_filename, "lent") in called
     watching = {telemetry.__file__, observing.__file__, sys.modules["session_actor.feed"].__file__}
     assert {place for place in called if place[0] in watching} == set()
 
@@ -69,7 +70,7 @@ async def test_with_nobody_attached_a_push_keeps_nothing_of_what_watches(session
 def test_a_change_looks_at_one_attribute_of_telemetry():
     loads = [
         (first.argval, second.argval)
-        for code in (SessionServer.change,)
+        for code in (Changes.push, SessionServer.lent)
         for first, second in zip(list(dis.get_instructions(code)), list(dis.get_instructions(code))[1:], strict=False)
         if first.opname.startswith("LOAD_GLOBAL") and second.opname.startswith("LOAD_ATTR")
     ]
