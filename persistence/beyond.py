@@ -52,7 +52,7 @@ def unknown(disk: Disk, folder: str, owner: Owner) -> list[Beyond]:
     """The same of a journal of which no file is counted, from its first record on. Blocks; raises the same."""
     numbers = journal_numbers(disk, folder, owner[0])
     chains = [_chain(disk, folder, owner, Beyond(number, 0, Link(), None)) for number in numbers]
-    return max(chains, key=lambda chain: chain[-1].last.seq if chain else 0, default=[])
+    return max(chains, key=lambda chain: chain[-1].last.seq if chain else 0, default=list[Beyond]())
 
 
 def uncounted(path: str, offset: int, last_seq: int) -> StoreCorrupt:

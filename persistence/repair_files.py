@@ -196,7 +196,8 @@ class FileRepair:
         first = next((item.record for item in walk.items() if isinstance(item, Good)), None)
         if walk.header is None or first is None or walk.header.session != step.session:
             return None
-        return CatalogRow(step.session, walk.header.birth, time_of(first), walk.header.number, 0, 0, NO_SUM, 0)
+        session, birth, number = walk.header.session, walk.header.birth, walk.header.number
+        return CatalogRow(session, birth, time_of(first), number, 0, 0, NO_SUM, 0)
 
     def _sealed_row(self, owner: tuple[str, str], one: Beyond, first: int) -> FileRow:
         walk, index, size = self._walk(owner[0], one.number), IndexBuilder(), one.sealed or one.end

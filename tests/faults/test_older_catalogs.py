@@ -138,8 +138,8 @@ async def do(root: Path, what: str, rng: random.Random) -> None:
             with contextlib.suppress(PersistenceError):
                 await cut(root)
         case "damage":
-            path = rng.choice(journals(root) or [root / "FORMAT"])
-            flip(path, rng.randrange(path.stat().st_size))
+            for path in rng.sample(journals(root), min(1, len(journals(root)))):
+                flip(path, rng.randrange(path.stat().st_size))
         case "repair":
             repair(root, write=True)
         case _:
