@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from .headings import HEADINGS, NAMES, OPTIONAL, Layout, is_nothing, unquoted
 from .needs import absent_names, is_said, needs_of
-from .texts import key
+from .texts import fenced, key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,8 @@ def sealed_with(layout: Layout, absent: Sequence[tuple[Needs, Sequence[Need]]]) 
         section = layout.section(needs.heading)
         if section is not None:
             nothing = is_nothing(layout.body(section))
-            _put(lines, section, _points(needs.wanted if nothing else lacking), instead=nothing)
+            end = _end(layout, section)
+            _put(lines, section.heading + 1, end, _points(needs.wanted if nothing else lacking), instead=nothing)
         elif place >= 0:
             lines[place:place] = [HEADINGS[NAMES.index(OPTIONAL)], *_points(lacking), ""]
     return "\n".join(lines)
@@ -82,9 +83,17 @@ def _outside(layout: Layout, name: str) -> list[str]:
     return layout.lines if section is None else layout.lines[: section.heading] + layout.lines[section.end :]
 
 
-def _put(lines: list[str], section: Section, points: list[str], *, instead: bool) -> None:
-    """Add points to a section, or put them in the place of what it says."""
-    start, end = section.heading + 1, section.end
+def _end(layout: Layout, section: Section) -> int:
+    """The line behind a section's last one that is read: code that is never closed would hide what stands behind it."""
+    end = section.end
+    if fenced([*layout.lines[:end], ""])[-1]:
+        while end > section.heading + 1 and layout.is_code[end - 1]:
+            end -= 1
+    return end
+
+
+def _put(lines: list[str], start: int, end: int, points: list[str], *, instead: bool) -> None:
+    """Add points to the lines of a section, or put them in the place of what it says."""
     if instead:
         lines[start:end] = [*points, *([""] if end < len(lines) else [])]
         return

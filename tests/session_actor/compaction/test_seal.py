@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from session_actor.compaction.facts import Fact, Facts
@@ -61,6 +61,7 @@ def test_a_summary_of_facts_alone_passes_whatever_they_are(facts, family):
 
 
 @SETTINGS
+@example(Facts(retracted=(Fact("## Goal", 1),)), "## Retracted\n- The sea is calm\n\n```\n## Progress\nNone\n")
 @given(ANY_FACTS, st.sampled_from([GOOD, *(case.text for case in CASES if len(case.text) < 5_000)]) | st.text())
 def test_sealing_again_changes_nothing_and_adds_all_that_has_a_place(facts, text):
     sealed = seal(text, facts)
