@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -34,13 +35,14 @@ class LoopClock:
     """The clock of an event loop: a loop whose time is not the world's, as a simulation's is not, gives its own."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Take time and timers from `loop`."""
+        """Take time and timers from `loop`; these run in the context of now, not in that of who sets them."""
         self._call_later = loop.call_later
+        self._context = copy_context()
         self.monotonic = loop.time
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> TimerHandle:
         """Run `callback` in `delay_s` seconds."""
-        return self._call_later(delay_s, callback)
+        return self._call_later(delay_s, callback, context=self._context)
 
 
 class _ManualTimer:

@@ -90,7 +90,7 @@ class _Watch:
         self._wait = wait
         self._floor = wait[0].floor
         self._after_s = FIRST_LOOK_S
-        self._timer = self._floor.loop.call_later(FIRST_LOOK_S, self._look)
+        self._timer = self._floor.loop.call_later(FIRST_LOOK_S, self._look, context=self._floor.context)
 
     def end(self) -> None:
         self._timer.cancel()
@@ -99,7 +99,7 @@ class _Watch:
         chain, pending = _chain_over(self._floor, self._task, self._wait), self._wait[1]
         if chain is None:
             self._after_s = min(2 * self._after_s, LONGEST_LOOK_S)
-            self._timer = self._floor.loop.call_later(self._after_s, self._look)
+            self._timer = self._floor.loop.call_later(self._after_s, self._look, context=self._floor.context)
         elif pending is not None:
             pending.forget_in_queue()
             pending.fail(_error(chain))

@@ -173,7 +173,10 @@ class GenServer:
         return Deferred(pending)
 
     def send_after(self, delay_s: float, message: object) -> Timer:
-        """Send `message` to this server in `delay_s` seconds, unless cancelled or this incarnation has ended."""
+        """Send `message` to this server in `delay_s` seconds, unless cancelled or this incarnation has ended.
+
+        It is handled in no caller's context: one that a message sends on and on would be kept for ever.
+        """
         return Timer(self._slot, delay_s, message)
 
     def continue_with(self, argument: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import copy_context
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +26,7 @@ from .exits import KILLED, NORMAL, Ending, ExitReason
 from .gen_server import GenServer, run_continues
 from .messages import Ignore
 from .server_task import ServerTask
-from .serving import active, heed, idle, serve
+from .serving import active, heed, idle, in_context, serve
 from .slot import NO_HANDLERS, NOBODY, SHUT, Slot
 from .supervisor_base import SupervisorBase
 
@@ -44,9 +45,11 @@ def launch(slot: Slot) -> None:
     slot.killing, slot.suspended = False, NOBODY
     slot.crash = slot.ending = slot.refuse = slot.reason = slot.current = None
     slot.lived_from_s = None
+    slot.opens_in = copy_context()
     floor = slot.floor
+    # A server outlives who had it started by far, and must not keep that one's context: only its `init` runs there.
     # Not by a task factory, which might be eager; one name for all: 64 bytes a task for a number tell nothing.
-    slot.task = ServerTask(incarnation(slot), loop=floor.loop, name=TASK_NAME)
+    slot.task = ServerTask(incarnation(slot), loop=floor.loop, name=TASK_NAME, context=floor.context.copy())
     floor.tasks[slot.task] = slot
     if floor.task_done is None:
         floor.task_done = partial(_task_done, floor.tasks)
@@ -93,7 +96,8 @@ async def _begin(slot: Slot) -> ExitReason | None:
     budget, now_s = slot.floor.budget, perf_counter()
     if now_s >= budget.check_at and not budget.admits(now_s):  # many that start, or crash and start again, at once
         await budget.park()
-    following = await active(slot, _open(slot))
+    context, slot.opens_in = slot.opens_in or slot.floor.context.copy(), None
+    following = await active(slot, in_context(context, _open(slot)))
     if isinstance(following, Ignore):
         reason = ExitReason("normal", StartIgnored(f"child {shown(slot.id)} does not run: its init returned IGNORE"))
         slot.ending = Ending(reason, final=True)
@@ -109,7 +113,7 @@ async def _begin(slot: Slot) -> ExitReason | None:
     slot.resolve_start_waiters(None)
     emit(slot.parent, "started", slot)
     if following is not None and slot.server is not None:
-        await active(slot, run_continues(slot.server, following))
+        await active(slot, in_context(context, run_continues(slot.server, following)))
     return None
 
 
@@ -256,7 +260,7 @@ def end(slot: Slot, task: asyncio.Task[None], reason: ExitReason) -> None:
     """Clear the incarnation away and let the parent decide what follows; once for each task."""
     if slot.task is not task:
         return
-    slot.task = slot.server = slot.behaviour = slot.waker = None
+    slot.task = slot.server = slot.behaviour = slot.waker = slot.opens_in = None
     slot.sync_handlers = NO_HANDLERS
     slot.door = SHUT
     slot.fail_running(partial(running_error, slot, reason))

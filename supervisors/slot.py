@@ -20,6 +20,7 @@ from .tied import Tied
 
 if TYPE_CHECKING:
     import asyncio
+    from contextvars import Context
 
     from .child_spec import ChildSpec
     from .clock import TimerHandle
@@ -75,6 +76,7 @@ class Slot(Tied):
         "lived_from_s",
         "mailbox",
         "opening",
+        "opens_in",
         "parent",
         "phase",
         "reason",
@@ -107,6 +109,7 @@ class Slot(Tied):
         self.kind: Literal["worker", "supervisor"] = "worker"
         self.server: GenServer | None = None
         self.opening: GenServer | None = None
+        self.opens_in: Context | None = None
         self.behaviour: SupervisorBase | None = None
         self.sync_handlers = NO_HANDLERS
         self.leaf = False

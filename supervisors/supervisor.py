@@ -223,7 +223,7 @@ class Supervisor(Tree):
     async def _done_or_ending(self, waiter: asyncio.Future[None]) -> None:
         """Wait for a child, or for the supervisor's own end."""
         own = self._own()
-        waiter.add_done_callback(lambda _: own.wake())
+        waiter.add_done_callback(lambda _: own.wake(), context=own.floor.context)
         while not waiter.done() and not self._ends():
             own.waker = own.floor.loop.create_future()
             await own.waker
