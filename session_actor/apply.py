@@ -227,7 +227,7 @@ def _moved(state: State, event: Moved, _at_us: int, found: Frame | None) -> Fram
 def _branched(state: State, event: Branched, _at_us: int, found: Frame | None) -> Frame | None:
     if found is None:
         check_free(state, event.name)
-        found = _existing(state, event.at)
+        found = None if event.at is None else _existing(state, event.at)
     make_branch(state, event.name, event.at, event.attach)
     return found
 

@@ -15,17 +15,11 @@ from .commands import (
     AddAssistant,
     AddToolResult,
     AddUser,
-    Checkpoint,
     Configure,
-    DeleteBranch,
-    DeleteCheckpoint,
-    Fork,
     Goto,
     HoldCall,
     Pop,
     Push,
-    RenameBranch,
-    RenameCheckpoint,
 )
 from .given_numbers import check_seconds
 
@@ -283,7 +277,8 @@ class Changes:
         """Move the head to a branch (attaching it), or to a checkpoint or frame (detached); return the frame there.
 
         The head is the session's: it moves for all handles that `on` did not make.
-        None: an empty branch. Raises FrameUnknown, NameUnknown; InvalidArgument on the handle of one branch.
+        0 is the empty stack below the first frame, where nothing is attached. None: an empty branch, or 0. Raises
+        FrameUnknown, NameUnknown; InvalidArgument on the handle of one branch, and for None.
         """
         fields = (target,)
         reply: PendingReply[Frame | None] | Frame | None = BUSY
@@ -292,105 +287,3 @@ class Changes:
             if type(reply) is not PendingReply:
                 return reply
         return await self._slowly(reply, Goto, fields, durability, timeout_s, key, expect_head)
-
-    async def fork(
-        self,
-        frame: Target | None = None,
-        *,
-        branch: str | None = None,
-        user_input: str = "",
-        assistant_output: str = "",
-        assumptions: Sequence[str] = (),
-        decisions: Sequence[str] = (),
-        turns: Sequence[Turn] | None = None,
-        pinned: bool = False,
-        durability: Level | None = None,
-        timeout_s: float | None = 5.0,
-        key: str | None = None,
-        expect_head: int | None = None,
-    ) -> Frame:
-        """Start a branch at `frame` (None: the head) and attach it; the old branch stays where it was.
-
-        The head is the session's: it moves for all handles that `on` did not make. `branch_off` moves nothing.
-        With any of the push fields the new branch starts with one frame of them, whose parent and `forked_from` are
-        `frame`; it is returned. Without, only the branch is made, and `frame` is returned. `branch` None: a name is
-        made, `b<frame id>`. Raises FrameUnknown, NameTaken; else as `push`.
-        """
-        fields = (frame, branch, user_input, assistant_output, assumptions, decisions, turns, pinned, True)
-        reply: PendingReply[Frame] | Frame = BUSY
-        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
-            reply = self._cell.ref.borrow((pushes.fork, fields, self._on))
-            if type(reply) is not PendingReply:
-                return reply
-        return await self._slowly(reply, Fork, fields, durability, timeout_s, key, expect_head)
-
-    async def checkpoint(
-        self,
-        name: str,
-        frame: Target | None = None,
-        *,
-        durability: Level | None = None,
-        timeout_s: float | None = 5.0,
-        key: str | None = None,
-        expect_head: int | None = None,
-    ) -> Frame:
-        """Name `frame` (None: the head) for good, and return it. Raises NameTaken, FrameUnknown, EmptyStack."""
-        fields = (name, frame)
-        reply: PendingReply[Frame] | Frame = BUSY
-        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
-            reply = self._cell.ref.borrow((moves.checkpoint, fields, self._on))
-            if type(reply) is not PendingReply:
-                return reply
-        return await self._slowly(reply, Checkpoint, fields, durability, timeout_s, key, expect_head)
-
-    def rename_branch(
-        self,
-        name: str,
-        new: str,
-        *,
-        durability: Level | None = None,
-        timeout_s: float | None = 5.0,
-        key: str | None = None,
-        expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, None]:
-        """Give a branch another name. Raises BranchUnknown, NameTaken."""
-        return self.send(RenameBranch(name, new, durability=durability, key=key, expect_head=expect_head), timeout_s)
-
-    def delete_branch(
-        self,
-        name: str,
-        *,
-        durability: Level | None = None,
-        timeout_s: float | None = 5.0,
-        key: str | None = None,
-        expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, None]:
-        """Forget a branch; its frames stay readable by id. Raises BranchUnknown, BranchAttached."""
-        return self.send(DeleteBranch(name, durability=durability, key=key, expect_head=expect_head), timeout_s)
-
-    def rename_checkpoint(
-        self,
-        name: str,
-        new: str,
-        *,
-        durability: Level | None = None,
-        timeout_s: float | None = 5.0,
-        key: str | None = None,
-        expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, None]:
-        """Give a checkpoint another name. Raises CheckpointUnknown, NameTaken."""
-        return self.send(
-            RenameCheckpoint(name, new, durability=durability, key=key, expect_head=expect_head), timeout_s
-        )
-
-    def delete_checkpoint(
-        self,
-        name: str,
-        *,
-        durability: Level | None = None,
-        timeout_s: float | None = 5.0,
-        key: str | None = None,
-        expect_head: int | None = None,
-    ) -> Coroutine[Any, Any, None]:
-        """Forget a checkpoint; its frame stays. Raises CheckpointUnknown."""
-        return self.send(DeleteCheckpoint(name, durability=durability, key=key, expect_head=expect_head), timeout_s)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from session_actor.supervisors.messages import Call
 
@@ -38,7 +39,7 @@ Content: TypeAlias = str | Sequence[str | Block]
 """A text, or blocks; a str among blocks is a `Text`."""
 
 Target: TypeAlias = int | str | Frame
-"""A frame or its id, or the name of a branch or checkpoint."""
+"""A frame or its id (0: the empty stack below the first frame), or the name of a branch or checkpoint."""
 
 
 PushFields: TypeAlias = "tuple[str, str, Sequence[str], Sequence[str], Sequence[Turn] | None, bool]"
@@ -50,7 +51,7 @@ AssistantFields: TypeAlias = """tuple[
 """Those of `AddAssistant`."""
 
 ForkFields: TypeAlias = """tuple[
-    Target | None, str | None, str, str, Sequence[str], Sequence[str], Sequence[Turn] | None, bool, bool
+    Target | UnsetType, str | None, str, str, Sequence[str], Sequence[str], Sequence[Turn] | None, bool, bool
 ]"""
 """Those of `Fork`."""
 
@@ -178,23 +179,26 @@ class Pop(Command, Call[list[Frame]], frozen=True, gc=False):
 
 
 class Goto(Command, Call[Frame | None], frozen=True, gc=False):
-    """Move the session's head; the reply is the frame there, None on an empty branch.
+    """Move the session's head; the reply is the frame there, None on an empty branch and at 0.
 
-    A branch attaches: what is pushed next moves it. A frame or a checkpoint detaches: a push there makes a new branch.
+    A branch attaches: what is pushed next moves it. A frame or a checkpoint detaches, and so does 0, the empty stack: a
+    push there makes a new branch.
     Refused: `FrameUnknown`, `NameUnknown`; with `on` (a handle of one branch stays on it).
     """
 
     target: Target
 
 
-class Fork(Command, Call[Frame], frozen=True, gc=False):
-    """Make a branch at a frame (None: the head) and go there; with any push field a new frame on it comes first.
+class Fork(Command, Call[Frame | None], frozen=True, gc=False):
+    """Make a branch at a frame and go there; with any push field a new frame on it comes first.
 
-    The reply is the new frame, or the frame that the branch stands on. `branch` None: `b<id of that frame>`. The old
-    branch stays where it was. With `on`, or `attach=False`, the session's own head stays, too.
+    The reply is the new frame, or the frame that the branch stands on; None: an empty branch was made, at 0. `branch`
+    None: `b<id of that frame>`. The old branch stays where it was. With `on`, or `attach=False`, the session's own head
+    stays, too. Refused: `FrameUnknown`, `NameUnknown`, `NameTaken`; `EmptyStack` for a head or branch without a frame.
     """
 
-    frame: Target | None = None
+    frame: Target | UnsetType = UNSET
+    """0: the empty stack; the new frame is then the first of its own. Left out: the head. None is refused."""
     branch: str | None = None
     user_input: str = ""
     assistant_output: str = ""
@@ -206,13 +210,14 @@ class Fork(Command, Call[Frame], frozen=True, gc=False):
 
 
 class Checkpoint(Command, Call[Frame], frozen=True, gc=False):
-    """Name a frame (None: the head) for ever; the reply is the frame.
+    """Name a frame for ever; the reply is the frame.
 
     Refused: `NameTaken`, `EmptyStack`, `FrameUnknown`, `NameUnknown`.
     """
 
     name: str
-    frame: Target | None = None
+    frame: Target | UnsetType = UNSET
+    """Left out: the head. None is refused."""
 
 
 class RenameBranch(Command, Call[None], frozen=True, gc=False):

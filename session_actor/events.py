@@ -45,7 +45,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=T
 
 
 class Source(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Where the history of a session was copied from: the session, and the frame (None: all of it)."""
+    """Where the history of a session was copied from: the session, and the frame (None: all of it, 0: none of it)."""
 
     session: str
     frame: int | None = None
@@ -142,11 +142,11 @@ class Moved(Event, frozen=True, gc=False, kw_only=False):
 
 
 class Branched(Event, frozen=True, gc=False, kw_only=False):
-    """A branch was made at a frame that was there; it is attached, unless `attach` is false."""
+    """A branch was made at a frame that was there (None: at the empty stack); `attach`: it is attached."""
 
     kind: ClassVar[str] = "branched"
     name: str
-    at: int
+    at: int | None
     attach: bool = True
 
 

@@ -37,5 +37,5 @@ async def birth_from(
     late = f"session {source!r} was not read within {timeout_s} s: nothing was copied; give it more time"
     with no_longer_than(seconds_left(deadline_s), late):
         await (load_live(state) if at is None else load_stack(state, frame))
-    first = created(new_id, metadata, Source(source, frame))
+    first = created(new_id, metadata, Source(source, None if at is None else frame or 0))
     return Birth(lambda: chain([first], history_of(state) if at is None else history_to(state, frame)))

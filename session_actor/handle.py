@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET, UnsetType
+
 from session_actor.supervisors import ServerRef, SupervisorError
 
 from .commands import Fork
@@ -94,17 +96,21 @@ class Session(Compacts):
     async def branch_off(
         self,
         branch: str,
-        at: Target | None = None,
+        at: Target | UnsetType = UNSET,
         *,
         durability: Level | None = None,
         timeout_s: float | None = 5.0,
         key: str | None = None,
         expect_head: int | None = None,
     ) -> Session:
-        """Make `branch` at a frame (None: this handle's head) without going there, and return a handle on it.
+        """Make `branch` at a frame (left out: at this handle's head) without going there, and return a handle on it.
 
-        Raises NameTaken, FrameUnknown, NameUnknown, EmptyStack, and what every change raises. Cancelling gives up the
-        wait for the handle, never the branch.
+        0 is the empty stack, so `branch_off(name, frame.parent or 0)` begins before any frame, also before the first.
+        The handle shares `exchange()` with all others of the session.
+
+        Raises NameTaken, FrameUnknown, NameUnknown; EmptyStack for a head, or a branch, without a frame;
+        InvalidArgument for None as a frame; and what every change raises. Cancelling gives up the wait for the handle,
+        never the branch.
         """
         command = Fork(at, branch, attach=False, on=self._on, durability=durability, key=key, expect_head=expect_head)
         await self.send(command, timeout_s)

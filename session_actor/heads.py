@@ -19,8 +19,8 @@ def move(state: State, branch: str, head: int | None) -> None:
     state.branches[branch] = head
 
 
-def make_branch(state: State, name: str, head: int, attach: bool) -> None:  # noqa: FBT001 - a keyword costs here
-    """Make a branch at a frame; `attach`: and go there."""
+def make_branch(state: State, name: str, head: int | None, attach: bool) -> None:  # noqa: FBT001 - a keyword costs here
+    """Make a branch at a frame (None: at the empty stack); `attach`: and go there."""
     state.branches[name] = head
     if attach:
         state.attached = name

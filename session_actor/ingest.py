@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import content
-from .changes import Changes
+from .branching import Branching
 from .commands import AddReference, AddResponse, NoteArtifact
 from .content import checked
 from .errors import InvalidArgument
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .requests.request import Request
 
 
-class Ingests(Changes):
+class Ingests(Branching):
     """The changes that take in what others made.
 
     The last four arguments, what cancelling does and what all of them may raise are as in `Changes`.

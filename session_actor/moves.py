@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import UNSET, UnsetType
+
 from .errors import (
     BranchAttached,
     BranchUnknown,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 _FRAME: Final = "frame"
 _UNITS: Final[tuple[Unit, ...]] = (_FRAME, "step", "exchange")
+_NO_TARGET: Final = "is None, and so is the first frame's parent: pass frame.parent or 0, which is the empty stack"
 
 
 def pop(state: State, fields: tuple[int, Unit], head: int | None, on: str | None) -> Made:
@@ -109,7 +112,7 @@ def goto(state: State, fields: tuple[Target], _head: int | None, on: str | None)
         raise InvalidArgument("goto", "is for the session; a handle of one branch stays on it (fork makes another)")
     (target,) = fields
     if type(target) is int:
-        return Moved(target), SMALL, frame_of(state, target)
+        return Moved(target or None), SMALL, frame_of(state, target)
     if type(target) is not str and is_a(target, str):
         target = plain_str(target)
     if type(target) is str and target in state.branches:
@@ -119,11 +122,10 @@ def goto(state: State, fields: tuple[Target], _head: int | None, on: str | None)
     return Moved(None if frame is None else frame.id), SMALL, frame
 
 
-def checkpoint(state: State, fields: tuple[str, Target | None], head: int | None, _on: str | None) -> Made:
+def checkpoint(state: State, fields: tuple[str, Target | UnsetType], head: int | None, _on: str | None) -> Made:
     """A frame gets a name."""
     name, target = fields
-    named = head if target is None else target
-    frame = None if named is None else frame_of(state, named)
+    frame = frame_or_head(state, target, head)
     name = check_new_name(state, name, "name")
     if frame is None:
         raise EmptyStack("checkpoint")
@@ -158,8 +160,17 @@ def end(_state: State, command: End, _head: int | None) -> Decision:
     return Ended(check_name(command.reason, "reason")), SMALL, None
 
 
+def frame_or_head(state: State, target: Target | UnsetType, head: int | None) -> Frame | None:
+    """The frame that `target` means, as `frame_of`; left out, that of the head."""
+    if target is UNSET:
+        return _at(state, head)
+    if target is None:  # pyright: ignore[reportUnnecessaryComparison] - callers hold the parent of a first frame
+        raise InvalidArgument("frame", f"{_NO_TARGET}; leave it out for the head")
+    return frame_of(state, target)
+
+
 def frame_of(state: State, target: object) -> Frame | None:
-    """The frame that `target` means, read if it is cold; None for an empty branch.
+    """The frame that `target` means, read if it is cold; None for 0, the empty stack, and for an empty branch.
 
     Raises `FrameUnknown`, `NameUnknown`, `InvalidArgument`.
     """
@@ -171,7 +182,7 @@ def frame_of(state: State, target: object) -> Frame | None:
             frame = None
         if frame is None or frame.id != target:
             frame = table.get(target)
-        if frame is None:
+        if frame is None and target:
             raise unknown(state, target)
         return frame
     if is_a(target, str):
@@ -186,7 +197,8 @@ def frame_of(state: State, target: object) -> Frame | None:
         if frame is None or not _same(frame, target):
             raise FrameUnknown(target.id, "the frame given is not one of this session")
         return frame
-    raise InvalidArgument("frame", f"must be a frame, its id, or a name, got {type(target).__name__}")
+    why = _NO_TARGET if target is None else f"must be a frame, its id, or a name, got {type(target).__name__}"
+    raise InvalidArgument("frame", why)
 
 
 def _at(state: State, head: int | None) -> Frame | None:

@@ -15,7 +15,7 @@ from .events import Added, Branched, Pushed
 from .frames import Artifact, Hold, Instructions, Turn
 from .grow import BLOCK, place_on
 from .keys import Repeat
-from .moves import check_new_name, frame_of
+from .moves import check_new_name, frame_of, frame_or_head
 from .names import branch_name, check_name
 from .plain import is_a, shown
 from .results import bind_results
@@ -51,7 +51,10 @@ def push(  # noqa: C901, PLR0912, PLR0917 - the hot path: calls and keywords cos
     attach: bool = True,  # noqa: FBT001, FBT002 - the same
     forked: Frame | None = None,
 ) -> Made:
-    """A frame on top of the head, or on a new branch at `forked`. What is plainly right is not checked by a call."""
+    """A frame on top of the head, or on a new branch at `forked`. What is plainly right is not checked by a call.
+
+    `new_branch`: of a fork, else None. `forked` None: `parent` is the head, or a fork begins at the empty stack.
+    """
     assumptions: Any
     decisions: Any
     user_input, assistant_output, assumptions, decisions, turns, pinned = fields
@@ -79,8 +82,8 @@ def push(  # noqa: C901, PLR0912, PLR0917 - the hot path: calls and keywords cos
         if weight > SURELY_FITS:
             check_size(event)
         return event, weight, state.table.frames[-1]  # most pushes
-    branch = None if forked is not None else on
-    if forked is None and branch is None and state.attached is None:
+    branch = on if new_branch is None else None
+    if new_branch is None and on is None and state.attached is None:
         new_branch = branch_name(frame_id, state.branches, state.checkpoints)
     event = (Added if on_top else Pushed)(
         frame_id,
@@ -242,21 +245,21 @@ def configure(state: State, command: Configure, head: int | None) -> Decision:
 
 
 def fork(state: State, fields: ForkFields, head: int | None, on: str | None) -> Made:
-    """A branch at a frame, with a new frame on it when there is anything to push."""
+    """A branch at a frame, or at the empty stack, with a new frame on it when there is anything to push."""
     target, branch, user_input, assistant_output, assumptions, decisions, turns, pinned, attach = fields
-    source = head if target is None else target
-    frame = None if source is None else frame_of(state, source)
+    frame = frame_of(state, target) if type(target) is int else frame_or_head(state, target, head)
     name = None if branch is None else check_new_name(state, branch, "branch")
-    if frame is None:
-        raise EmptyStack("fork")
+    if frame is None and type(target) is not int:
+        raise EmptyStack("fork", "push one first, or begin at the empty stack: pass 0")
+    at = None if frame is None else frame.id
     attach = attach if attach is True else checked(content.flag, attach, "attach")
     attach = attach and on is None
     pushed = user_input, assistant_output, assumptions, decisions, turns, pinned
     if not _pushes(pushed):
-        name = name or branch_name(frame.id, state.branches, state.checkpoints)
-        return Branched(name, frame.id, attach), SMALL, frame
+        name = name or branch_name(at or 0, state.branches, state.checkpoints)
+        return Branched(name, at, attach), SMALL, frame
     name = name or branch_name(state.next_id, state.branches, state.checkpoints)
-    return push(state, pushed, frame.id, on, name, attach, frame)
+    return push(state, pushed, at, on, name, attach, frame)
 
 
 def _pushes(fields: PushFields) -> bool:

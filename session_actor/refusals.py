@@ -100,9 +100,9 @@ class BranchAttached(Refused):
 class EmptyStack(Refused):
     """The stack has no frame yet, and this needs one."""
 
-    def __init__(self, what: str) -> None:
-        """`what`: what needs a frame."""
-        super().__init__(f"{what} needs a frame, and the stack is empty; push one first")
+    def __init__(self, what: str, instead: str = "push one first") -> None:
+        """`what`: what needs a frame. `instead`: what to do."""
+        super().__init__(f"{what} needs a frame, and the stack is empty; {instead}")
 
 
 class CallUnknown(Refused):

@@ -279,7 +279,9 @@ class SessionService(Ends, HandsOver):
             source: the id of the session to copy; it is loaded, and goes on meanwhile. It may have ended.
             new_id: the id of the new session, which must be free.
             at: a frame, branch or checkpoint of the source: only what lies on the path to it is copied, as branch
-                `main`, and what of it was retracted above; None: all branches and checkpoints.
+                `main`, and what of it was retracted above; 0: nothing, the new session is empty; None: all branches and
+                checkpoints. The first frame's parent is None: to copy what lies before any frame, give `frame.parent or
+                0`.
             metadata: of the new session, as for `session`; the source's is not copied.
             timeout_s: how long it may take: loading the source, reading its old frames from the disk, and making the
                 copy [seconds]; None: no limit.

@@ -92,9 +92,10 @@ def _of_names(event: AnyEvent) -> str | None:  # noqa: C901, PLR0911, PLR0912 - 
         case events.Popped(head, to, n):
             return f"{counted(n, 'frame')} popped: from {head} to {to or 'empty'}"
         case events.Moved(to, branch):
-            return f"the head went to frame {to}" + (f" on {branch}" if branch else ", on no branch")
+            where = "the empty stack" if to is None else f"frame {to}"
+            return f"the head went to {where}" + (f" on {branch}" if branch else ", on no branch")
         case events.Branched(name, at):
-            return f"branch {name} was made at frame {at}"
+            return f"branch {name} was made, empty" if at is None else f"branch {name} was made at frame {at}"
         case events.Checkpointed(name, frame):
             return f"checkpoint {name} was set at frame {frame}"
         case events.Renamed(name, new):

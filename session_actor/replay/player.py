@@ -198,7 +198,7 @@ class Replay:
         Args:
             seq: after this record; after the one before it, when it is lost.
             time: after the newest record that was made at this time, or before it; aware.
-            frame: after the record that pushed this frame.
+            frame: after the record that pushed this frame; 0: after the first record, when the stack was empty.
             checkpoint: after the record that set this checkpoint last, also when it was deleted since.
 
         Raises MomentUnknown, FrameUnknown, CheckpointUnknown, InvalidArgument, StoreCorrupt; SessionDeleted when it was
@@ -254,10 +254,10 @@ class Replay:
         return position
 
     def _position_of_frame(self, frame: int) -> int:
-        position = self._player.adding(frame)
+        position = self._player.adding(frame) if frame else 0
         if position is None:
             raise FrameUnknown(frame)
-        if position < self._player.first:
+        if position < self._player.first or (not frame and self.seqs().start > 1):
             raise MomentUnknown(f"the record of frame {frame}", self._known())
         return position
 

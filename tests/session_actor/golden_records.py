@@ -43,6 +43,7 @@ GOLDEN = [
         created("user-42", {"lang": "de"}, Source("user-1", 7))[0],
         '{"session":"user-42","metadata":{"lang":"de"},"source":{"session":"user-1","frame":7}}',
     ),
+    (created("user-42", None, Source("user-1", 0))[0], '{"session":"user-42","source":{"session":"user-1","frame":0}}'),
     (Created(session="user-42"), '{"session":"user-42"}'),
     (Pushed(1, None, "hi", "there"), '{"id":1,"user_input":"hi","assistant_output":"there"}'),
     (
@@ -154,8 +155,10 @@ GOLDEN = [
     (Popped(8, None, 8), '{"head":8,"to":null,"n":8}'),
     (Popped(8, 7, 1, "idea"), '{"head":8,"to":7,"n":1,"branch":"idea"}'),
     (Moved(7), '{"to":7}'),
+    (Moved(None), '{"to":null}'),
     (Moved(None, "main"), '{"to":null,"branch":"main"}'),
     (Branched("idea", 7), '{"name":"idea","at":7}'),
+    (Branched("idea", None), '{"name":"idea","at":null}'),
     (Branched("idea", 7, attach=False), '{"name":"idea","at":7,"attach":false}'),
     (Checkpointed("here", 7), '{"name":"here","frame":7}'),
     (Renamed("here", "there"), '{"name":"here","new":"there"}'),

@@ -66,14 +66,15 @@ class Model:
         return dropped
 
     def copied(self, at: int | None = None) -> Model:
-        """What a new session has of this one: all that a name or the head holds, or the path to `at` alone."""
+        """What a new session has of this one: all that a name or the head holds, or the path to `at` (0: none)."""
         copy = Model()
         copy.newest = self.newest
         if at is None:
             copy.branches, copy.checkpoints = dict(self.branches), dict(self.checkpoints)
             copy.head, copy.attached = self.head, self.attached
         else:
-            copy.branches, copy.head = {"main": at}, at
+            copy.head = at or None
+            copy.branches = {"main": copy.head}
             held = self.ancestry(at)
             copy.checkpoints = {name: frame for name, frame in self.checkpoints.items() if frame in held}
         for tip in (copy.head, *copy.branches.values(), *copy.checkpoints.values()):

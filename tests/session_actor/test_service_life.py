@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from session_actor import FileStore, MemoryStore, SessionService
+from session_actor.branching import Branching
 from session_actor.changes import Changes
 from session_actor.commands import Push
 from session_actor.errors import (
@@ -161,7 +162,8 @@ async def test_a_timeout_that_can_never_be_right_is_refused_whether_the_call_wai
 
 
 def test_every_changing_method_takes_the_same_last_four_arguments():
-    changing = [method for name, method in vars(Changes).items() if not name.startswith("_") and name != "send"]
+    methods = {**vars(Changes), **vars(Branching)}
+    changing = [method for name, method in methods.items() if not name.startswith("_") and name != "send"]
     changing = [method for method in changing if inspect.isfunction(method)]
     assert len(changing) >= 14
     for method in (*changing, Session.branch_off, SessionService.end):

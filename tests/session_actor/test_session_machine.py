@@ -124,11 +124,10 @@ class SessionMachine(RuleBasedStateMachine):
         model.move(model.below(model.head, n))
 
     @rule(data=st.data())
-    @precondition(lambda self: self.model.paths)
     def goto_frame(self, data) -> None:
-        frame = data.draw(st.sampled_from(sorted(self.model.paths)))
+        frame = data.draw(st.sampled_from([0, *sorted(self.model.paths)]))
         self.do(self.session.goto(frame))
-        self.model.goto(frame, None)
+        self.model.goto(frame or None, None)
 
     @rule(data=st.data())
     @precondition(lambda self: self.model.branches)
@@ -145,15 +144,15 @@ class SessionMachine(RuleBasedStateMachine):
         self.model.goto(self.model.checkpoints[name], None)
 
     @rule(data=st.data(), text=TEXTS, grows=st.booleans())
-    @precondition(lambda self: self.model.paths)
     def fork(self, data, text: str, grows: bool) -> None:
         model = self.model
-        tip = at = data.draw(st.sampled_from(sorted(model.paths)))
+        at = data.draw(st.sampled_from([0, *sorted(model.paths)]))
+        tip = at or None
         name = self.new_name("fork")
         if grows:
             frame = self.do(self.session.fork(at, branch=name, user_input=text, assistant_output="x"))
-            assert (frame.parent, frame.forked_from) == (at, at)
-            tip = model.grow(at, text)
+            assert (frame.parent, frame.forked_from) == (tip, tip)
+            tip = model.grow(tip, text)
         else:
             self.do(self.session.fork(at, branch=name))
         model.branches[name] = tip
@@ -243,7 +242,7 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(data=st.data(), whole=st.booleans())
     @precondition(lambda self: len(self.models) < 4)
     def fork_into_another_session(self, data, whole: bool) -> None:
-        at = None if whole or not self.model.paths else data.draw(st.sampled_from(sorted(self.model.paths)))
+        at = None if whole else data.draw(st.sampled_from([0, *sorted(self.model.paths)]))
         new_id = self.new_name("session")
         self.models[new_id] = self.model.copied(at)
         self.session, self.id = self.do(self.service.fork(self.id, new_id, at)), new_id

@@ -197,9 +197,18 @@ def test_goto_an_empty_branch_empties_the_stack(live):
     assert live.ids() == []
 
 
+def test_goto_0_empties_the_stack_and_detaches(live):
+    assert live.do(Goto(0)) is None
+    assert (live.ids(), live.state.attached, live.state.branches) == ([], None, {"main": 3})
+
+    frame = live.do(Push("d"))
+    assert (frame.parent, frame.depth, frame.forked_from) == (None, 1, None)
+    assert (live.state.attached, live.state.branches) == ("b4", {"main": 3, "b4": 4})
+    assert picture(live.replayed()) == picture(live.state)
+
+
 def test_goto_what_is_not_there_is_refused(live):
     live.refuses(FrameUnknown, Goto(4))
-    live.refuses(FrameUnknown, Goto(0))
     live.refuses(FrameUnknown, Goto(-1))
     live.refuses(NameUnknown, Goto("nowhere"))
     for target in (None, True, 1.0, ["main"]):
@@ -313,6 +322,7 @@ def test_a_state_shows_no_content():
         Moved(2, "nowhere"),
         Branched("main", 1),
         Branched("idea", 4),
+        Branched("main", None),
         Checkpointed("main", 1),
         Checkpointed("here", 4),
         Renamed("nowhere", "x"),

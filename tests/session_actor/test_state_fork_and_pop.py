@@ -11,6 +11,7 @@ from session_actor.commands import (
     Configure,
     Fork,
     Goto,
+    Pin,
     Pop,
     Push,
 )
@@ -20,6 +21,7 @@ from session_actor.errors import (
     EmptyStack,
     FrameUnknown,
     InvalidArgument,
+    NameTaken,
 )
 
 from .live import Live, picture
@@ -97,6 +99,62 @@ def test_a_fork_keeps_the_order_of_its_frames(live):
     live.do(Fork(user_input="z"))
 
     assert [frame.user_input for frame in live.replayed().stack()] == ["a", "b", "x", "y", "z"]
+
+
+# --- 0: the empty stack ---
+
+
+def test_a_fork_at_0_begins_a_stack_of_its_own(live):
+    frame = live.do(Fork(0, user_input="x", branch="anew"))
+
+    assert (frame.id, frame.parent, frame.forked_from, frame.depth) == (4, None, None, 1)
+    assert (live.state.attached, live.state.branches) == ("anew", {"main": 3, "anew": 4})
+    assert live.ids() == [4]
+
+
+def test_a_fork_at_0_without_push_fields_makes_an_empty_branch(live):
+    assert live.do(Fork(0)) is None
+    assert (live.state.attached, live.state.head, live.state.branches) == ("b0", None, {"main": 3, "b0": None})
+    assert live.do(Fork(0)) is None
+    assert live.state.attached == "b0-2"
+    assert live.do(Push("x")).parent is None
+    assert live.state.branches == {"main": 3, "b0": None, "b0-2": 4}
+
+
+def test_a_fork_at_0_without_attaching_leaves_the_session_where_it_is(live):
+    live.do(Fork(0, "empty", attach=False))
+    live.do(Fork(0, "anew", "x", attach=False))
+    live.do(Fork(0, "aside", "y", on="main"))
+
+    assert (live.state.attached, live.state.head) == ("main", 3)
+    assert live.state.branches == {"main": 3, "empty": None, "anew": 4, "aside": 5}
+    live.refuses(NameTaken, Fork(0, "empty"))
+    live.refuses(InvalidArgument, Fork(0, "other", turns="no"))
+
+
+def test_an_empty_or_detached_session_can_be_forked_at_0():
+    live = Live()
+    live.do(Fork(0, "idea"))
+    live.do(Goto(0))
+    assert live.do(Fork(0, "other", "x")).id == 1
+    assert live.state.branches == {"main": None, "idea": None, "other": 1}
+    assert picture(live.replayed()) == picture(live.state)
+
+
+def test_from_before_any_frame_is_from_its_parent_or_0(live):
+    for number, frame in enumerate(live.state.stack().frames(), 4):
+        edited = live.do(Fork(frame.parent or 0, user_input="edited"))
+        assert (edited.id, edited.parent, edited.depth) == (number, frame.parent, frame.depth)
+
+
+@pytest.mark.parametrize("command", [Fork(None), Fork(None, user_input="x"), Checkpoint("here", None), Goto(None)])
+def test_no_frame_is_not_taken_for_the_head(live, command):
+    assert "frame.parent or 0" in str(live.refuses(InvalidArgument, command))
+
+
+@pytest.mark.parametrize("command", [Checkpoint("here", 0), Pin(0)])
+def test_what_needs_a_frame_is_refused_at_0(live, command):
+    live.refuses(EmptyStack, command)
 
 
 # --- rule 5: pop ---

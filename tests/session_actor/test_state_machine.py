@@ -27,7 +27,8 @@ from session_actor.errors import BranchAttached, FrameUnknown, NameTaken, NameUn
 from .live import Live, live_frames, picture, prune
 
 NAMES = st.sampled_from(["main", "idea", "other", "here", "there", "b3", "b5"])
-FRAMES = st.integers(1, 30)
+FRAMES = st.integers(0, 30)
+"""0: the empty stack."""
 
 
 class StateMachine(RuleBasedStateMachine):
@@ -50,6 +51,10 @@ class StateMachine(RuleBasedStateMachine):
 
     def names(self) -> set[str]:
         return set(self.branches) | set(self.checkpoints)
+
+    def target(self, frame: int) -> list[str] | None:
+        """The path to a frame; None: there is no such frame."""
+        return self.at.get(frame) if frame else []
 
     def fresh(self) -> str:
         self.pushed += 1
@@ -119,9 +124,10 @@ class StateMachine(RuleBasedStateMachine):
 
     @rule(frame=FRAMES)
     def goto_a_frame(self, frame):
-        if frame in self.at:
+        path = self.target(frame)
+        if path is not None:
             self.live.do(Goto(frame))
-            self.attached, self.detached = None, self.at[frame]
+            self.attached, self.detached = None, path
         else:
             self.live.refuses(FrameUnknown, Goto(frame))
 
@@ -129,25 +135,31 @@ class StateMachine(RuleBasedStateMachine):
     def fork(self, frame, name, with_text, attach):
         text = self.fresh() if with_text else ""
         command = Fork(frame, name, text, attach=attach)
-        if frame not in self.at or name in self.names():
+        below = self.target(frame)
+        if below is None or name in self.names():
             self.live.refuses(Refused, command)
             return
-        path = [*self.at[frame], text] if with_text else self.at[frame]
+        path = [*below, text] if with_text else below
         made = self.live.do(command)
-        assert text_of(made) == path[-1]
-        self.at[made.id] = path
-        name = name or self.free(f"b{made.id}")
+        if path:
+            assert text_of(made) == path[-1]
+            assert made.forked_from == ((frame or None) if with_text else self.live.state.table.get(frame).forked_from)
+            self.at[made.id] = path
+        else:
+            assert made is None
+        name = name or self.free(f"b{made.id if made else 0}")
         self.branches[name] = path
         if attach:
             self.attached = name
 
     @rule(name=NAMES, frame=st.none() | FRAMES)
     def checkpoint(self, name, frame):
-        path = self.head if frame is None else self.at.get(frame)
+        path = self.head if frame is None else self.target(frame)
+        command = Checkpoint(name) if frame is None else Checkpoint(name, frame)
         if name in self.names() or not path:
-            self.live.refuses(Refused, Checkpoint(name, frame))
+            self.live.refuses(Refused, command)
         else:
-            self.live.do(Checkpoint(name, frame))
+            self.live.do(command)
             self.checkpoints[name] = path
 
     @rule(name=NAMES, new=NAMES)

@@ -116,7 +116,7 @@ class Overlays(RuleBasedStateMachine):
 
     @rule(data=st.data(), kind=st.sampled_from(["goto", "fork", "branch"]))
     def move(self, data: st.DataObject, kind: str) -> None:
-        frame = data.draw(st.integers(1, self.live.state.next_id - 1))
+        frame = data.draw(st.integers(0, self.live.state.next_id - 1))
         branch = data.draw(st.sampled_from([*self.live.state.branches]))
         command = {"goto": Goto(frame), "fork": Fork(frame, user_input="elsewhere"), "branch": Goto(branch)}[kind]
         self.change(command)

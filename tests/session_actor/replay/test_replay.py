@@ -301,8 +301,9 @@ async def test_a_pruned_session_is_replayed_from_where_it_can(folder):
         for seq in seqs:
             assert replay.at(seq=seq).seq == seq
         assert replay.at(seq=seqs[-1]).get(1).user_input == "first"
-        with pytest.raises(MomentUnknown, match="pruned"):
-            replay.at(seq=1)
+        for before in ({"seq": 1}, {"frame": 0}):
+            with pytest.raises(MomentUnknown, match="pruned"):
+                replay.at(**before)
         assert replay.why(5).reason in {"pruned", "popped"}
 
 

@@ -182,7 +182,7 @@ class Window(RuleBasedStateMachine):
 
     @rule(back=st.integers(0, 12), fork=st.booleans())
     def leave(self, back: int, fork: bool) -> None:
-        frame = max(1, self.live.state.next_id - 1 - back)
+        frame = max(0, self.live.state.next_id - 1 - back)
         self.change(Fork(frame) if fork else Goto(frame))
 
     @rule(name=st.sampled_from(["main", "b3", "b7", "b12"]))
