@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextvars import Context
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Trouble:
         if self._closed:
             return
         self._again = again
-        self._handle = self._loop.call_later(self._delay_s, self.retry_now)
+        self._handle = self._loop.call_later(self._delay_s, self.retry_now, context=Context())
         self._delay_s = min(self._delay_s * 2, LAST_RETRY_S)
 
     def lose(self, error: BaseException) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections import deque
+from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -122,7 +123,7 @@ class Feed:
                 self._again = None
                 self._show()
 
-            self._again = asyncio.get_running_loop().call_later(_AGAIN_S, look)
+            self._again = asyncio.get_running_loop().call_later(_AGAIN_S, look, context=Context())
 
     def join(self, reader: ChangeFeed) -> None:
         """It reads from now on, as long as somebody has it."""

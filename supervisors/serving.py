@@ -144,6 +144,7 @@ def answer(slot: Slot, pending: PendingReply[Any], reply: object) -> None:
                 f"server {shown(slot.id)}: a handler returned NO_REPLY without defer(); its caller would wait for ever"
             )
             raise TypeError(message)
+        pending.context = slot.floor.context  # who holds it for long must not keep the context of the call
         return
     if slot.deferred:
         slot.deferred.discard(pending)
