@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
+from contextvars import Context
 from itertools import groupby
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -128,7 +129,7 @@ class Syncer:
         elif self.unsynced_bytes >= UNSYNCED_BYTES:
             self.want()
         elif self._interval is None and self._writer.active:
-            self._interval = self._loop.call_later(self._interval_s, self._interval_over)
+            self._interval = self._loop.call_later(self._interval_s, self._interval_over, context=Context())
 
     def want(self) -> None:
         """Somebody waits for level `synced`: sync at the end of this turn of the loop, or after the sync that runs.
@@ -235,7 +236,7 @@ class Syncer:
         if self.goal or self.waiters:
             self.want()
         elif self._unsynced and self._interval is None and self._writer.active:
-            self._interval = self._loop.call_later(self._interval_s, self._interval_over)
+            self._interval = self._loop.call_later(self._interval_s, self._interval_over, context=Context())
         self._plan_watermark()
 
     def _release_bytes(self, batches: list[Batch]) -> None:
@@ -348,7 +349,8 @@ class Syncer:
 
     def _plan_watermark(self) -> None:
         if self._idle is None and self._writer.active:
-            self._idle = self._loop.call_later(IDLE_S, self._idle_over, self._writer.written_position)
+            position = self._writer.written_position
+            self._idle = self._loop.call_later(IDLE_S, self._idle_over, position, context=Context())
 
     def _idle_over(self, position: int) -> None:
         self._idle = None
