@@ -7,15 +7,16 @@ before it is known which of both is so, and no record may be taken for a birth t
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .reserve import is_full
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .catalog import Catalog, CatalogRow
     from .catalog_files import FileRow
-    from .disk_thread import DiskThread
+    from .disk_thread import DiskThread, Result
     from .header import RecordRef, SegmentRef
     from .trouble import Trouble
 
@@ -58,23 +59,32 @@ class Commits:
     The lock of who changes the catalog must be held, and nothing be in doubt, when one is made.
     """
 
-    def __init__(self, catalog: Catalog, thread: DiskThread, trouble: Trouble) -> None:
-        """`thread`: where the catalog is used."""
+    def __init__(self, catalog: Catalog, thread: DiskThread, trouble: Trouble, make_room: Callable[[], bool]) -> None:
+        """`thread`: where the catalog is used. `make_room`: called in it when the disk is full; False: none is held."""
         self._catalog = catalog
         self._thread = thread
         self._trouble = trouble
-        self._doubt: tuple[CutCommit, Callable[[], None]] | None = None
-        """The one that failed, and what is to be done if it has happened."""
+        self._make_room = make_room
+        self._doubt: tuple[CutCommit, Callable[[], None], Callable[[], None]] | None = None
+        """The one that failed, and what is to be done if it has happened, and if it has not."""
 
-    async def make(self, commit: CutCommit, made: Callable[[], None], ended: Callable[[], None] | None = None) -> None:
+    async def make(
+        self,
+        commit: CutCommit,
+        made: Callable[[], None],
+        ended: Callable[[], None] | None = None,
+        unmade: Callable[[], None] = lambda: None,
+    ) -> None:
         """Make it valid; `made` is told then, and `ended` in any case, even if nobody waits any more.
+
+        `unmade` is told in the thread when it is known that it failed and has not happened.
 
         Raises OSError, `CatalogCorrupt`: it is in doubt. `made` may be told twice, when it was interrupted.
         """
 
         def then(error: BaseException | None) -> None:
             try:
-                self._doubt = commit, made  # until all of it is done, whatever is raised meanwhile
+                self._doubt = commit, made, unmade  # until all of it is done, whatever is raised meanwhile
                 if error is None:
                     made()
                     self._doubt = None
@@ -82,7 +92,16 @@ class Commits:
                 if ended is not None:
                     ended()
 
-        await self._thread.run(partial(commit.make, self._catalog), then)
+        await self._thread.run(lambda: self._with_room(commit.make), then)
+
+    def _with_room(self, job: Callable[[Catalog], Result]) -> Result:
+        """Do it, and on a full disk once more in the room that is held for it: a commit may be made again."""
+        try:
+            return job(self._catalog)
+        except OSError as error:
+            if not (is_full(error) and self._make_room()):
+                raise
+            return job(self._catalog)
 
     async def settle(self) -> bool:
         """Find out whether the commit that is in doubt happened, and tell its `made`; False: not, or none is in doubt.
@@ -91,11 +110,13 @@ class Commits:
         """
         if self._doubt is None or self._trouble.lost is not None:
             return False
-        commit, made = self._doubt
-        is_made = await self._thread.run(partial(commit.is_made, self._catalog))
+        commit, made, unmade = self._doubt
+        is_made = await self._thread.run(lambda: self._with_room(commit.is_made))
         self._doubt = None
         if is_made:
             made()
+        else:
+            await self._thread.run(unmade)
         return is_made
 
     def may_replace(self, session: str) -> bool:

@@ -61,6 +61,8 @@ class CutJournals:
         self._catalog = catalog
         self._folder = folder
         self._file_bytes = file_bytes
+        self.touched: dict[str, int] = {}
+        """Files that this cut wrote to, and how much of each counts: beyond is what the log has."""
         self.refused: dict[SessionLog, int] = {}
         """Sessions whose journals the disk refused to the last cuts, and to how many."""
 
@@ -91,6 +93,18 @@ class CutJournals:
             for _, writer in writers:
                 writer.close()
         return [one for one in grown if one.log not in refusals]
+
+    def give_back(self, touched: dict[str, int]) -> None:
+        """Give back the room that a cut took which surely does not count: the log has its records still.
+
+        What is refused is left: it is overwritten by the next cut.
+        """
+        for path, size in touched.items():
+            with contextlib.suppress(OSError):
+                if size:
+                    _cut_to(self._disk, path, size)
+                else:
+                    self._disk.unlink(path)
 
     @contextlib.contextmanager
     def refusing(self, log: SessionLog, refusals: Refusals) -> Generator[None]:
@@ -143,6 +157,7 @@ class CutJournals:
             log,
             file_bytes=self._file_bytes,
             folders=folders,
+            touched=self.touched,
             sealed_seq=self._sealed_seq,
             left=left,
         )
@@ -152,6 +167,15 @@ class CutJournals:
         files = self._catalog.files
         newest = None if log.extent is None else files.newest(log.session, log.birth, log.extent.number)
         return max(0 if newest is None else newest.last_seq, files.base(log.session, log.birth).seq)
+
+
+def _cut_to(disk: Disk, path: str, size: int) -> None:
+    file = disk.open(path, write=True)
+    try:
+        if file.size() > size:
+            file.truncate(size)
+    finally:
+        file.close()
 
 
 async def by_session(segments: list[Segment]) -> Spans:

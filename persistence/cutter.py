@@ -84,7 +84,7 @@ class Cutter:
         self._thread = thread
         self._trouble = trouble
         self._on_cut = on_cut
-        self.commits = Commits(catalog, thread, trouble)
+        self.commits = Commits(catalog, thread, trouble, log.commit_room.give_up)
         """Those of cuts and salvages; `lock` must be held."""
         self._sealed = asyncio.Event()
         self._tried: set[SessionLog] = set()
@@ -108,8 +108,10 @@ class Cutter:
             self._sealed.clear()
             try:
                 await self.cut_all()
+                self._log.reserve.lent = False
             except (OSError, PersistenceError) as error:
                 self._trouble.note(error, "cut_failed")
+                self._log.reserve.lent = False
                 if len(self._log.sealed) > MOST_SEGMENTS:
                     self._trouble.stop(error)
                 with contextlib.suppress(OSError, PersistenceError):  # more of the log stays than is noted
@@ -130,10 +132,10 @@ class Cutter:
 
     async def _made_room(self) -> bool:
         try:
-            return await self._thread.run(self._log.reserve.give_up)
+            self._log.reserve.lent = await self._thread.run(self._log.reserve.give_up)
         except OSError as error:
             self._trouble.note(error, "remove_failed")
-            return False
+        return self._log.reserve.lent
 
     async def cut(self) -> int:
         """Cut what is sealed now, up to `CUT_BYTES`; returns how many segments were dealt with.
@@ -165,9 +167,11 @@ class Cutter:
         committing = False
         try:
             await self.commits.settle()
+            self._journals.touched = {}
             segments = [] if self._trouble.lost is not None else self._ready() or self._left()
             if not segments:
                 return 0, None
+            await self._thread.run(self._log.hold_commit_room)
             contents = [await self._thread.run(partial(self._contents, segment)) for segment in segments]
             spans = self._without_left(await by_session(segments), again=segments[0].cut)
             note_dead(spans, contents)
@@ -182,9 +186,24 @@ class Cutter:
             committing = True
             await self._commit(segments, grown, dead)
             return len(segments), next(iter(refusals.values()), None)
+        except OSError as error:
+            if is_full(error):
+                await self._give_back(committing=committing)
+            raise
         finally:
             if not committing:
                 self.lock.release()
+
+    async def _give_back(self, *, committing: bool) -> None:
+        """The disk is full: let it have what the cut wrote, if that surely does not count."""
+        if committing:
+            with contextlib.suppress(OSError, PersistenceError):  # it is not known: that is asked again
+                async with self.lock:
+                    await self.commits.settle()
+        else:
+            touched, self._journals.touched = self._journals.touched, {}
+            await self._thread.run(partial(self._journals.give_back, touched))
+        self._trouble.retry_now()
 
     def _without_left(self, spans: Spans, *, again: bool) -> Spans:
         """Without sessions that have older records that are left; of these, `again`, those that were not tried yet."""
@@ -278,7 +297,13 @@ class Cutter:
         rows = [one.row for one in grown]
         sealed = [row for one in grown for row in one.sealed]
         commit = CutCommit(rows, sealed, births, first_live, log_end)
-        await self.commits.make(commit, lambda: self._committed(segments, void, grown, dead), self.lock.release)
+        touched, self._journals.touched = self._journals.touched, {}
+        await self.commits.make(
+            commit,
+            lambda: self._committed(segments, void, grown, dead),
+            self.lock.release,
+            partial(self._journals.give_back, touched),
+        )
 
     def _gone_after(self, segments: list[Segment], moved: set[SessionLog]) -> int:
         """How many of the oldest segments have nothing left when these were cut, and these sessions moved."""

@@ -306,6 +306,8 @@ class Engine:
         await self._sync_thread.run(lambda: None)  # a sync that runs has ended, and was noted
         try:
             self.log.seal()
+            with contextlib.suppress(OSError):
+                await self._sync_thread.run(self.log.give_back)
             await self.cutter.cut_all()
         except (OSError, PersistenceError) as error:
             self.trouble.note(error, "cut_failed")

@@ -18,7 +18,7 @@ _STORES: Final = FOLDERS | FILES | LEFTOVERS
 _HARMLESS: Final = frozenset({"lost+found"})
 """What the root of a file system holds by itself."""
 _INSIDE: Final = {
-    "log": re.compile(r"[0-9]{1,11}\.ndjson|spare|reserve|takeover"),
+    "log": re.compile(r"[0-9]{1,11}\.ndjson|spare|reserve|takeover|commit"),
     "journals": SHELF_NAME,
     "snapshots": SHELF_NAME,
 }

@@ -59,6 +59,7 @@ class JournalWriter:
         "_log",
         "_piece",
         "_sealed_seq",
+        "_touched",
         "broken",
         "extent",
         "sealed",
@@ -72,12 +73,14 @@ class JournalWriter:
         *,
         file_bytes: int,
         folders: set[str],
+        touched: dict[str, int],
         sealed_seq: Callable[[SessionLog], int],
         left: tuple[OSError, int] | None = None,
     ) -> None:
         """`journals`: their folder. `file_bytes`: size at which a file is sealed.
 
-        `folders`: takes the folders in which names changed. `sealed_seq(log)`: the newest record in a sealed file.
+        `folders`: takes the folders in which names changed. `touched`: takes the files that are written to, and
+        how much of each counted before. `sealed_seq(log)`: the newest record in a sealed file.
         `left`: why the disk refuses the newest file, which is left as it is, and by how many numbers the next one comes
         later.
         """
@@ -89,6 +92,7 @@ class JournalWriter:
         self._log = log
         self._full = file_bytes
         self._folders = folders
+        self._touched = touched
         self._sealed_seq = sealed_seq
         self._left = 0 if left is None else left[1]
         self._file: DiskFile | None = None
@@ -180,6 +184,7 @@ class JournalWriter:
             number += 1
         self._left = 0
         continues = RecordRef() if before is None else RecordRef(before.seq, before.sum)
+        self._touched.setdefault(self._path(number), 0)
         self._file = self._create(number)
         self._file.truncate(0)
         self.extent = Extent(number, 0, continues.seq, continues.sum, 0)
@@ -252,6 +257,7 @@ class JournalWriter:
             return False
         if self._file.size() > part.size_bytes:
             self._check_beyond(path, part)
+        self._touched.setdefault(path, part.size_bytes)
         return True
 
     def _check_beyond(self, path: str, part: Part) -> None:

@@ -1,7 +1,8 @@
 """The shared append-only log: its segments on the disk, how one is begun, taken over from, and removed.
 
 A segment is begun in a spare file that was preallocated beforehand and is renamed into its place with its header in it,
-so beginning one costs two quick calls. Bytes that were preallocated and never written are NUL: a line never starts so.
+so beginning one costs two quick calls. Where there is little room, a piece is preallocated, and more when that is full.
+Bytes that were preallocated and never written are NUL: a line never starts so.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from zlib import crc32
 from .batch import Batch, rebuild
 from .errors import LogCorrupt
 from .header import SegmentHeader, SegmentRef, encode_segment_header
-from .reserve import Reserve, is_full
+from .reserve import Reserve, is_full, piece_of, room_of_commit, take_room
 from .segment import Segment
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ _SEGMENT_NAME: Final = re.compile(r"[0-9]{8,11}\.ndjson")
 SPARE_NAME: Final = "spare"
 RESERVE_NAME: Final = "reserve"
 TAKEOVER_NAME: Final = "takeover"
-SCRATCH_NAMES: Final = frozenset({SPARE_NAME, RESERVE_NAME, TAKEOVER_NAME})
+COMMIT_NAME: Final = "commit"
+SCRATCH_NAMES: Final = frozenset({SPARE_NAME, RESERVE_NAME, TAKEOVER_NAME, COMMIT_NAME})
 """Of files that hold nothing: the next to open the store removes them."""
 
 
@@ -52,8 +54,11 @@ class Log:
     __slots__ = (
         "_disk",
         "_in_doubt",
+        "_piece_bytes",
         "_spare",
+        "_spare_bytes",
         "_successor",
+        "commit_room",
         "current",
         "damaged",
         "folder",
@@ -81,10 +86,14 @@ class Log:
         """A name in the folder changed and is not yet on the disk."""
         self.reserve = Reserve(disk, self.path(RESERVE_NAME), segment_bytes)
         """Room for a cut on a full disk; it is held before there is anything to cut."""
+        self.commit_room = Reserve(disk, self.path(COMMIT_NAME), room_of_commit(segment_bytes))
+        """Room for the catalog, while a cut fills the disk."""
+        self._piece_bytes = piece_of(segment_bytes)
         self._disk = disk
         self._in_doubt = False
         """A segment may be begun without being the current one: lines behind its beginning would not be found."""
         self._spare: DiskFile | None = None
+        self._spare_bytes = 0
         self._successor: DiskFile | None = None
         """The file of a segment that took over and is not adopted yet."""
 
@@ -101,23 +110,44 @@ class Log:
     def has_room(self) -> bool:
         """Whether the current segment may take more lines."""
         current = self.current
-        return current is not None and current.end < self.segment_bytes and not self._in_doubt
+        return current is not None and current.end < current.room_bytes and not self._in_doubt
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether the current segment has less room than a segment may have."""
+        current = self.current
+        if current is None or self._in_doubt:
+            return False
+        return max(current.end, current.room_bytes) < self.segment_bytes
+
+    def grow(self) -> None:
+        """Take a piece of room more for the current segment. Blocks."""
+        current = self.current
+        if current is not None and self.may_grow:
+            self.reserve.check_free()
+            size = min(max(current.end, current.room_bytes) + self._piece_bytes, self.segment_bytes)
+            current.writable.preallocate(size)
+            current.room_bytes = size
 
     def prepare_spare(self) -> None:
         """Make the preallocated file that `begin` needs, and hold the reserve before there is more to cut. Blocks.
+
+        While that cannot be held, the file has no more room than must be.
 
         Afterwards the name of the current segment is on the disk: so a loss of power takes the newest name at most, and
         a segment that is missing in between was lost otherwise.
         """
         self._make_folder()
+        size = self.segment_bytes
         if self.current is not None:
-            self.reserve.take()
+            self.reserve.check_free()
+            size = size if self.reserve.hold(needed=bool(self.sealed)) else self._piece_bytes
             self._disk.sync_dir(self.folder)
         path = self.path(SPARE_NAME)
         self._disk.unlink(path)
         file = self._disk.open(path, create=True)
         try:
-            file.preallocate(self.segment_bytes)
+            self._spare_bytes = take_room(file, size, self._piece_bytes)
             file.sync()
         except BaseException:
             file.close()
@@ -146,6 +176,7 @@ class Log:
             file.close()  # it may have been removed: another is made
             raise
         segment = Segment(number, self.path(number), file, continues, header)
+        segment.room_bytes = self._spare_bytes
         self._become_current(segment)
         return segment
 
@@ -192,7 +223,8 @@ class Log:
         try:
             segment = Segment(number, self.path(number), file, continues, header)
             rebuilt = rebuild(segment, batches)
-            file.preallocate(max(self.segment_bytes, segment.end))
+            want = max(self.segment_bytes, segment.end)
+            segment.room_bytes = take_room(file, want, min(segment.end + self._piece_bytes, want))
             data = b"".join([header[0], *(batch.data for batch in rebuilt)])
             file.write(data, 0)
             file.sync()
@@ -203,6 +235,14 @@ class Log:
             file.close()
             raise
         return segment, rebuilt
+
+    def hold_commit_room(self) -> None:
+        """Hold what the commit of a cut needs, before journals take it. Blocks. Raises OSError if it is full."""
+        try:
+            self.commit_room.take()
+        except OSError as error:
+            if is_full(error):
+                raise
 
     def _make_folder(self) -> None:
         """The folder may have been removed."""
@@ -281,6 +321,16 @@ class Log:
         self._disk.sync_dir(self.folder)
         self.reserve.take_back()
 
+    def give_back(self) -> None:
+        """Give back what was preallocated and not used: nothing is written any more. Blocks. Raises OSError."""
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.close()
+            self._disk.unlink(self.path(SPARE_NAME))
+        for segment in self.live():
+            if segment.file is not None and segment.file.size() > segment.written:
+                segment.file.truncate(segment.written)
+
     def close(self, *, lost: bool) -> None:
         """Close all files, and give back what was preallocated and not used. Blocks. Raises OSError afterwards.
 
@@ -291,6 +341,7 @@ class Log:
         try:
             if not lost:
                 self.reserve.close()
+                self.commit_room.close()
             if spare is not None and not lost:
                 self._disk.unlink(self.path(SPARE_NAME))
             if current is not None and current.file is not None:

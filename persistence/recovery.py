@@ -8,6 +8,7 @@ its bytes, and segments behind it, are kept aside, never removed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
@@ -253,8 +254,19 @@ class LogRecovery:
             segment.data = data
         else:
             segment.crc = await self._thread.run(lambda: crc32(memoryview(data)[: scan.end]))
+        if len(data) > scan.size:
+            await self._thread.run(partial(self._give_back, scan))
         scan.data = b""
         self._log.sealed.append(segment)
+
+    def _give_back(self, scan: SegmentScan) -> None:
+        """A process that was killed left room that it had preallocated: that is given back, if the disk lets it."""
+        with contextlib.suppress(OSError):
+            file = self._disk.open(scan.path, write=True)
+            try:
+                file.truncate(scan.size)
+            finally:
+                file.close()
 
     def _meet(self, owner: bytes) -> SessionLog | None:
         """The session of an owner; None for lines whose sums fit, but which name no session."""

@@ -29,7 +29,7 @@ class Segment:
     `end`: up to here lines were made for it. `written`, `synced`: up to here they are with the operating system and on
     the disk. `head`: what lines start with now. `crc`: CRC-32 of the bytes up to `synced`, of the header while nothing
     is. `last_sum`: sum of the last line that was made. `spans`: for each session with records here, start and end of
-    each record, made and perhaps not yet written.
+    each record, made and perhaps not yet written. `room_bytes`: up to here its room on the disk was taken.
     `marked`: up to here a later line of the segment shows that it was synced. `data`: its bytes, when they were
     read and checked when the store was opened; `crc` is then not known. `cut`: its records are in journals, but for
     those that are left in `spans`: their journals are refused.
@@ -47,6 +47,7 @@ class Segment:
         "marked",
         "number",
         "path",
+        "room_bytes",
         "spans",
         "synced",
         "written",
@@ -61,7 +62,7 @@ class Segment:
         self.file = file
         self.continues = continues
         self.end = self.written = len(header[0])
-        self.synced = self.marked = 0
+        self.synced = self.marked = self.room_bytes = 0
         self.head = log_head(0)
         self.crc = crc32(header[0])
         self.last_sum = header[1].encode()

@@ -34,9 +34,9 @@ class Segments:
         self.renewing = False
         """The current segment is to be left, though it is not full."""
         self._asked = False
-        """The thread prepares a spare now."""
+        """The thread prepares a spare, or takes more room for the current segment, now."""
         self._refused = False
-        """There was no room for a spare: it is asked for again when it cannot be done without."""
+        """There was no room for more: it is asked for again when it cannot be done without."""
 
     def next(self) -> Segment | None:
         """The segment for the next lines; None when it must be waited for: `on_ready` or `on_failure` is called."""
@@ -56,19 +56,22 @@ class Segments:
             return None
 
     def look_ahead(self, segment: Segment) -> None:
-        """Have a spare prepared when this one is half full."""
+        """Have a spare prepared, or more room taken, when what this one has is half full."""
         log = self._log
-        if segment.end * 2 > log.segment_bytes and not (log.has_spare or self._refused):
+        if segment.end * 2 > segment.room_bytes and not (log.has_spare or self._refused):
             self._ask()
 
     def _ask(self) -> None:
         if not self._asked:
             self._asked = True
-            self._thread.submit(self._log.prepare_spare, self._on_prepared)
+            log = self._log
+            grows = log.may_grow and not self.renewing
+            self._thread.submit(log.grow if grows else log.prepare_spare, self._on_prepared)
 
     def _on_prepared(self, _: None, error: BaseException | None) -> None:
         self._asked = False
         if error is None:
+            self._refused = False
             self._on_ready()
         elif self._log.has_room:
             self._refused, self.renewing = True, False

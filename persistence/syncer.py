@@ -116,7 +116,8 @@ class Syncer:
             self._unsynced.append(batch)
             growing = batch
         self.growing = growing if may_grow else None
-        half, full = self._log.segment_bytes // 2, self._log.segment_bytes  # at half the writer wants a spare segment
+        full = batch.segment.room_bytes
+        half = full // 2  # the writer wants a spare segment then
         self.grows_to = min(growing.start + MERGED_BYTES, half if batch.segment.end < half else full)
 
     def noted(self) -> None:

@@ -167,7 +167,7 @@ class Writer(BatchWriter):
         segment = self._segments.next() if backlog.entries else None
         if segment is None:
             return
-        full = self._log.segment_bytes
+        full = segment.room_bytes
         batch = Batch(segment, backlog.next_position)
         self._write(batch, partial(batch.take, backlog, INLINE_RECORDS, min(full, segment.end + STEP_BYTES)))
         if backlog.entries:
@@ -207,9 +207,9 @@ class Writer(BatchWriter):
                 self._open = Batch(segment, backlog.next_position)
                 self._syncer.growing = None
             batch = self._open
-            if batch.size >= BATCH_BYTES or batch.segment.end >= self._log.segment_bytes:
+            if batch.size >= BATCH_BYTES or batch.segment.end >= batch.segment.room_bytes:
                 return False
-            full, refused = min(self._log.segment_bytes, batch.segment.end + STEP_BYTES), None
+            full, refused = min(batch.segment.room_bytes, batch.segment.end + STEP_BYTES), None
             try:
                 refused = batch.take(backlog, STEP_RECORDS, full)
                 self._refuse(refused)

@@ -176,6 +176,79 @@ async def test_a_disk_that_is_full_for_a_while_costs_nothing_but_refusals(tmp_pa
         check(load, await found_in(disk / "store"))
 
 
+async def push_until_refused(service: SessionService, texts: list[str]) -> None:
+    """The last text may be there without having been acknowledged: it is pushed again with its key."""
+    session = await service.session("a", create=True)
+    with contextlib.suppress(NotDurable, StoreDegraded):
+        while True:
+            text = str(len(texts))
+            await session.push(text, "x" * 50_000, key=text)
+            texts.append(text)
+
+
+async def push_at_last(service: SessionService, texts: list[str]) -> None:
+    """Push until one more is acknowledged."""
+    count = len(texts)
+    async with asyncio.timeout(20):
+        while len(texts) == count:
+            await push_until_refused(service, texts)
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "ext4"])
+@pytest.mark.parametrize("room_bytes", [MB // 4, MB, 5 * MB])
+async def test_a_store_goes_on_with_whatever_room_is_made_on_a_full_disk(tmp_path, kind, room_bytes):
+    with small_disk(tmp_path, kind) as disk:
+        texts: list[str] = []
+        service = SessionService.open(disk / "store", durability="synced", close_timeout_s=2)
+        await service.start()
+        await push_until_refused(service, texts)
+        fill(disk / "filler")
+        for _ in range(10):
+            await push_until_refused(service, texts)
+            await asyncio.sleep(0.02)
+        fill(disk / "rest")
+        count = len(texts)
+        os.truncate(disk / "filler", max(0, (disk / "filler").stat().st_size - room_bytes))
+        os.truncate(disk / "rest", 0)
+        await push_at_last(service, texts)
+        assert len(texts) > count
+        with contextlib.suppress(SessionActorError):
+            await service.close()
+        for name in ("filler", "rest"):
+            (disk / name).unlink()
+        found = await found_in(disk / "store")
+        assert found["a"][: len(texts)] == texts
+        assert len(found["a"]) <= len(texts) + 1
+
+
+@pytest.mark.parametrize("how", ["closed", "killed"])
+async def test_a_store_that_ended_on_a_full_disk_goes_on_with_the_room_that_it_had_preallocated(tmp_path, how):
+    with small_disk(tmp_path, "tmpfs") as disk, tmpfs(tmp_path / "other", 24 * MB) as other:
+        texts: list[str] = []
+        service = SessionService.open(disk / "store", durability="synced", close_timeout_s=2)
+        await service.start()
+        session = await service.session("a", create=True)
+        for text in map(str, range(20)):
+            await session.push(text, "x" * 50_000, key=text)
+            texts.append(text)
+        if how == "killed":
+            shutil.copytree(disk / "store", other / "store")
+            fill(other / "filler")
+        else:
+            fill(disk / "filler")
+        with contextlib.suppress(SessionActorError):
+            await service.close()
+        folder = other if how == "killed" else disk
+        service = SessionService.open(folder / "store", durability="synced", close_timeout_s=2)
+        await service.start()
+        await push_at_last(service, texts)
+        with contextlib.suppress(SessionActorError):
+            await service.close()
+        (folder / "filler").unlink()
+        assert (await found_in(folder / "store"))["a"][: len(texts)] == texts
+
+
 async def test_a_file_size_limit_makes_short_writes_and_no_false_acknowledgement(tmp_path):
     """A write that crosses the limit is cut short by the kernel, and the next one fails."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

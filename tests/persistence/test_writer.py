@@ -170,7 +170,7 @@ async def test_a_mistake_in_a_turn_of_the_writer_is_raised_by_its_worker_and_a_n
         worker = asyncio.ensure_future(run())
         await asyncio.sleep(0)
         with monkeypatch.context() as patched:
-            patched.setattr(store._engine.log, "segment_bytes", "a mistake")
+            patched.setattr(store._engine.log.current, "room_bytes", "a mistake")
             say(store, lease, "second")
             with pytest.raises(TypeError):
                 await worker
