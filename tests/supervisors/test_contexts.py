@@ -121,7 +121,7 @@ async def test_a_call_that_is_given_up_keeps_no_context_though_its_reply_is_stil
                 ref.slot.suspended = frozenset()
                 ref.slot.interrupt = True
                 ref.slot.wake()
-                await turns()
+            await until(lambda: len(life.deferred) == 1 + queued)
             asking.cancel()
             await asyncio.wait([asking])
 
