@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .compaction.automatic import Automatic
     from .compaction.options import Summaries
     from .events import AnyEvent
+    from .exchange import ExchangeLock
     from .feed import Feed
     from .handover.values import CodeChange, Value
     from .models import ModelProfile
@@ -148,7 +149,7 @@ class Cell:
         self.state: State | None = None
         self.lease: Lease | None = None
         self.recovery: RecoveryReport | None = None
-        self.exchange_lock: asyncio.Lock | None = None
+        self.exchange_lock: ExchangeLock | None = None
         self.busy = 0
         """While it is not 0 the session stays loaded."""
         self.quiet = False

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from .errors import SessionEnded
 from .given_numbers import check_seconds
 from .service_errors import SessionBusy
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from .cell import Cell
 
-class HasExchangeLock(Protocol):
-    """What an exchange needs of its session: the id, and a place for the lock that all its handles share."""
+_LOAD_S: Final = 5.0
+"""How long loading the session may take [seconds]."""
 
-    id: str
-    exchange_lock: asyncio.Lock | None
 
-    def check_loop(self) -> None:
-        """Raises WrongLoop elsewhere than on the loop that all who exchange share."""
-        ...
+class ExchangeLock(asyncio.Lock):
+    """A lock that knows whose it is."""
+
+    holder: asyncio.Task[Any] | None = None
+    """The task that holds it."""
 
 
 class Exchange:
@@ -31,37 +33,58 @@ class Exchange:
     It is advice between the embedder's own tasks, not a bar: changes without it still work, in mailbox order.
     """
 
-    __slots__ = ("_lock", "_owner", "_wait_s")
+    __slots__ = ("_cell", "_lock", "_wait_s")
 
-    def __init__(self, owner: HasExchangeLock, wait_s: float | None) -> None:
+    def __init__(self, cell: Cell, wait_s: float | None) -> None:
         """Prepare to enter; `wait_s` is how long to wait for another exchange to end [seconds], None: not at all."""
         check_seconds("wait_s", wait_s, optional=True)
-        self._owner = owner
+        self._cell = cell
         self._wait_s = wait_s
-        self._lock: asyncio.Lock | None = None
+        self._lock: ExchangeLock | None = None
 
     async def __aenter__(self) -> None:
-        """Enter, in order of arrival.
+        """Enter, in order of arrival. A session that is not loaded is started by it.
 
-        Raises SessionBusy when another exchange is running and does not end within `wait_s`, and WrongLoop on another
-        event loop, or in another thread, than the service's own.
+        Raises SessionBusy when another exchange is running and does not end within `wait_s`, and at once when it is
+        this task's own; SessionEnded when nothing can be said any more, and what loading raises (SessionDeleted,
+        ServiceClosed, …); WrongLoop on another event loop, or in another thread, than the service's own.
         Cancelling gives up the wait and leaves the running exchange alone.
         """
-        self._owner.check_loop()
-        lock = self._owner.exchange_lock
+        cell = self._cell
+        cell.check_loop()
+        await self._check()
+        lock = cell.exchange_lock
         if lock is None:
-            lock = self._owner.exchange_lock = asyncio.Lock()
+            lock = cell.exchange_lock = ExchangeLock()
+        task = asyncio.current_task()
+        if lock.holder is task and task is not None:
+            raise SessionBusy(cell.id, own=True)
         try:
             with anyio.fail_after(self._wait_s or 0.0):  # a free lock is taken without suspending, so 0 is enough
                 await lock.acquire()
         except TimeoutError:
-            raise SessionBusy(self._owner.id, self._wait_s) from None
-        self._lock = lock
+            raise SessionBusy(cell.id, self._wait_s) from None
+        self._lock, lock.holder = lock, task
+        try:
+            await self._check()  # it may have ended while this waited
+        except BaseException:
+            self._leave()
+            raise
+
+    async def _check(self) -> None:
+        """Raises what every change would raise now."""
+        state = self._cell.state or await self._cell.ready(_LOAD_S)
+        if state.ended is not None:
+            raise SessionEnded(self._cell.id)
+
+    def _leave(self) -> None:
+        if self._lock is not None:
+            self._lock.holder = None
+            self._lock.release()
+            self._lock = None
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Leave, and let the next one in, whatever happened inside."""
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        self._leave()

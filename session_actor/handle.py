@@ -119,8 +119,10 @@ class Session(Compacts):
     def exchange(self, wait_s: float | None = None) -> Exchange:
         """`async with session.exchange():` one exchange at a time, on all handles of this session in this process.
 
-        It excludes other exchanges only: a change that is made without one is not held back.
-        `wait_s`: how long to wait for a running one [seconds]; None: not at all. Entering raises SessionBusy,
+        It excludes other exchanges only: a change that is made without one is not held back. The handles of different
+        branches share it.
+        `wait_s`: how long to wait for a running one [seconds]; None: not at all. Entering raises SessionBusy, also
+        when this task is in one already; SessionEnded, SessionDeleted, ServiceClosed, and what loading raises;
         WrongLoop.
         """
         return Exchange(self._cell, wait_s)

@@ -67,13 +67,17 @@ class SessionDeleted(Refused):
 class SessionBusy(Refused):
     """Another exchange is running on this session."""
 
-    def __init__(self, session: str, waited_s: float | None = None) -> None:
-        """`session`: the id. `waited_s`: how long it was waited for in vain [seconds]; None: not at all."""
-        super().__init__(
-            f"session {session!r} is in an exchange that did not end within {waited_s} s; answer the caller 'busy'"
-            if waited_s
-            else f"session {session!r} is in an exchange; answer the caller 'busy', or wait: exchange(wait_s=seconds)"
-        )
+    def __init__(self, session: str, waited_s: float | None = None, *, own: bool = False) -> None:
+        """`session`: the id. `waited_s`: how long it was waited for in vain [seconds]; None: not at all.
+
+        `own`: the exchange is that of the task which asks.
+        """
+        told = "; answer the caller 'busy', or wait: exchange(wait_s=seconds)"
+        if waited_s:
+            told = f" that did not end within {waited_s} s; answer the caller 'busy'"
+        if own:
+            told = ", and it is this task that is in it: leave it first, or do without another"
+        super().__init__(f"session {session!r} is in an exchange{told}")
         self.session = session
 
 
