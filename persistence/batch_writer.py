@@ -70,9 +70,7 @@ class BatchWriter(ABC):
         self._refusals = 0
         """How often in a row lines were refused, though there was room."""
         self._when_quiet: Callable[[], None] | None = None
-        self._segments = Segments(
-            log, thread, trouble, on_ready=self._turn, on_failure=lambda error: self._fail(error, "segment_failed")
-        )
+        self._segments = Segments(log, thread, trouble, on_ready=self._turn, on_failure=self._no_segment)
         self._turn_planned = False
         self._asked = 0
         """How often since the last turn another session asked than the one before."""
@@ -227,6 +225,13 @@ class BatchWriter(ABC):
         self._syncer.waiters.fail(self.not_durable("synced", error), first)
         if self._syncer.goal:
             self._syncer.plan()
+
+    def _no_segment(self, error: BaseException) -> None:
+        """No segment can take lines. While there are none, nothing would try it again: the next line does."""
+        if self._backlog.entries or self._in_flight or self._open:
+            self._fail(error, "segment_failed")
+        else:
+            self._trouble.note(error, "segment_failed")
 
     def _stumble(self, error: BaseException, *, sound: bool) -> None:
         """Something was raised. `sound`: what is to be written next is known, and is tried again; else nothing is.
