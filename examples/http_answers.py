@@ -3,10 +3,18 @@
     app = Starlette(…, exception_handlers={SessionActorError: failed})
 
 FastAPI takes the same: `app.add_exception_handler(SessionActorError, failed)`. Without it they are answered with 500.
+
+An `asyncio.TaskGroup`, as for tools that run side by side, raises them inside of an ExceptionGroup, which no handler of
+`SessionActorError` sees. So do so around it:
+
+    with ungrouped():
+        async with asyncio.TaskGroup() as group:
+            …
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
@@ -60,6 +68,8 @@ from session_actor import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -122,6 +132,21 @@ async def failed(_request: Request, error: Exception) -> Response:
     """Answer with the status that fits the error. What it says names ids and numbers, and nothing that was said."""
     headers = {"Retry-After": str(RETRY_AFTER_S)} if isinstance(error, SOON) else None
     return JSONResponse({"error": str(error)}, status_of(type(error)), headers)
+
+
+@contextmanager
+def ungrouped() -> Generator[None]:
+    """Raise the first error of the library out of an ExceptionGroup that holds nothing else; others as they are."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        ours, others = group.split(SessionActorError)
+        if ours is None or others is not None:
+            raise
+        first: BaseException = ours
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from group
 
 
 def status_of(error: type[Exception]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 import session_actor
-from session_actor import MemoryStore, Push, Session, SessionActorError, SessionService, StoreDegraded
+from session_actor import MemoryStore, Push, Session, SessionActorError, SessionBusy, SessionService, StoreDegraded
 from session_actor.supervisors import resume, suspend
 
 from .loading import load_example, serving
@@ -37,6 +39,14 @@ class Failing(MemoryStore):
 async def busy(service: SessionService, session: Session) -> None:
     async with session.exchange():
         await session.exchange().__aenter__()
+
+
+async def grouped(service: SessionService, session: Session) -> None:
+    with http_answers.ungrouped():
+        async with asyncio.TaskGroup() as outer, asyncio.TaskGroup() as group:
+            outer.create_task(asyncio.sleep(0))
+            for call in ("a", "b"):
+                group.create_task(session.add_tool_result(call, "no such call"))
 
 
 async def late(service: SessionService, session: Session) -> None:
@@ -86,6 +96,7 @@ async def closed(service: SessionService, session: Session) -> None:
 Situation = Callable[[SessionService, Session], Awaitable[None]]
 SITUATIONS: dict[Situation, tuple[int, str | None]] = {
     busy: (409, None),
+    grouped: (404, None),
     late: (504, None),
     crowded: (503, "1"),
     degraded: (503, "1"),
@@ -110,6 +121,22 @@ async def test_what_a_session_refuses_has_its_status_and_says_whether_to_come_ag
             reply = await client.get("/")
     assert (reply.status_code, reply.headers.get("Retry-After")) == SITUATIONS[situation]
     assert reply.json()["error"]
+
+
+def test_only_a_group_that_holds_nothing_but_errors_of_the_library_is_undone():
+    busy, other = SessionBusy("user-42"), ValueError("else")
+    for raised, wanted in (
+        (ExceptionGroup("", [ExceptionGroup("", [busy]), SessionBusy("b")]), busy),
+        (ExceptionGroup("", [busy, other]), None),
+        (ExceptionGroup("", [other]), None),
+        (BaseExceptionGroup("", [busy, KeyboardInterrupt()]), None),
+        (busy, busy),
+        (other, other),
+    ):
+        with pytest.raises(BaseException) as caught, http_answers.ungrouped():  # noqa: PT011 - compared below
+            raise raised
+        assert caught.value is (wanted or raised)
+        assert traceback.format_exception(caught.value)
 
 
 async def test_no_error_of_the_library_is_answered_with_500(tmp_path: Path):
