@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
@@ -19,6 +18,9 @@ CHANGING = frozenset(
     {"create", "make_dir", "make_root", "rename", "unlink", "sync_dir", "write", "preallocate", "truncate", "sync",
      "commit"}
 )  # fmt: skip
+SETTINGS = frozenset({"PRAGMA trusted_schema = OFF", "PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL",
+                      "PRAGMA fullfsync = 1"})  # fmt: skip
+"""What a catalog asks of each connection."""
 NEED_ROOM = frozenset({"create", "make_dir", "make_root", "rename", "write", "preallocate", "commit"})
 
 
@@ -35,6 +37,25 @@ class Fault(NamedTuple):
     kinds: frozenset[str] | None = None
     partly: bool = False
     """A write is done in part, and any other change as a whole, before it fails."""
+
+
+class Doing:
+    """Left when a call is done: then it fails, or not. Written out, not a generator: a store makes many calls."""
+
+    __slots__ = ("failure",)
+
+    def __init__(self, failure: Exception | None) -> None:
+        self.failure = failure
+
+    def __enter__(self) -> None:
+        """What it is to do is done inside."""
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None and self.failure is not None:
+            raise self.failure
+
+
+DONE = Doing(None)
 
 
 class SimDisk:
@@ -85,13 +106,10 @@ class SimDisk:
                 raise self.failure(kind, fault.errno, path)
         return None
 
-    @contextmanager
-    def doing(self, kind: str, path: str = "") -> Generator[None]:
+    def doing(self, kind: str, path: str = "") -> Doing:
         """Around each call that changes something, and is done as a whole or not at all."""
         fault = self.reach(kind, path)
-        yield
-        if fault is not None:
-            raise self.failure(kind, fault.errno, path)
+        return DONE if fault is None else Doing(self.failure(kind, fault.errno, path))
 
     def failure(self, kind: str, number: int, path: str = "") -> Exception:
         if kind not in {"query", "commit"}:
@@ -276,6 +294,8 @@ class SimConnection(sqlite3.Connection):
     changed = False
     """Something was begun since."""
     in_transaction = False
+    settings: set[str]
+    """Those that were made, and stay. Were one made again, SQLite would compile every statement anew."""
 
     def hold(self, disk: SimDisk, inode: Inode, content: bytes) -> None:
         """Be the connection to a file of that content."""
@@ -302,6 +322,10 @@ class SimConnection(sqlite3.Connection):
             self.disk.reach("query")
             if self.disk.trusts_pages and "integrity_check" in sql:
                 sql = "SELECT 'ok'"
+            if sql in SETTINGS:
+                if sql in self.settings:
+                    return self.cursor()
+                self.settings.add(sql)
         if verb == "BEGIN":
             if not self.changed:
                 super().execute("SAVEPOINT life")
@@ -354,5 +378,6 @@ def connect(disk: SimDisk, inode: Inode) -> SimConnection:
     else:
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=SimConnection)
         connection.content = connection.origin = b""
+        connection.settings = set()
     connection.hold(disk, inode, content)
     return connection
