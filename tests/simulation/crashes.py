@@ -61,10 +61,11 @@ def check(loop: SimLoop, lefts: list[Left], model: Model, ways: Ways) -> None:
     """A store opens on each state, and holds all that was acknowledged, and nothing else but what came next."""
 
     async def check_each() -> None:
+        states = model.states()
         for left in lefts:
             found = await opened(left.image, ways)
             for least, most in dict.fromkeys(left.moments):
-                assert model.kept(found, least, most) is not None, (
+                assert model.kept(found, least, most, states) is not None, (
                     f"{least} of {most} entries were acknowledged; it holds {shown(found)}; "
                     f"model: {shown(model.state(most))}"
                 )

@@ -53,18 +53,30 @@ class Model:
             add(found, entry)
         return found
 
-    def kept(self, found: State, least: int, most: int) -> int | None:
-        """How many of the first `most` entries a store holds whose state is `found`; None: not even `least`."""
-        state, kept = self.state(least), None
-        sizes = {session: len(texts) for session, texts in found.items()}
-        for count in range(least, most + 1):
-            if {session: len(texts) for session, texts in state.items()} == sizes and all(
-                self.fits(session, texts, found[session]) for session, texts in state.items()
+    def states(self) -> list[State]:
+        """What is held after none of the entries, after the first, and so on."""
+        found: list[State] = [{}]
+        for entry in self.entries:
+            found.append(dict(found[-1]))
+            add(found[-1], entry)
+        return found
+
+    def kept(self, found: State, least: int, most: int, states: list[State] | None = None) -> int | None:
+        """How many of the first `most` entries a store holds whose state is `found`; None: not even `least`.
+
+        `states`: those of the model, where more than one question is asked.
+        """
+        states = self.states() if states is None else states
+        size = sum(map(len, found.values()))
+        for count in range(most, least - 1, -1):
+            state = states[count]
+            if (
+                sum(map(len, state.values())) == size
+                and state.keys() == found.keys()
+                and all(self.fits(session, texts, found[session]) for session, texts in state.items())
             ):
-                kept = count
-            if count < most:
-                add(state, self.entries[count])
-        return kept
+                return count
+        return None
 
     def fits(self, session: str, expected: Texts, found: Texts) -> bool:
         """Whether a session holds what it should, but for what was pruned."""
