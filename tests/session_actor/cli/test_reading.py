@@ -192,6 +192,44 @@ def test_without_a_terminal_replay_prints_the_newest_moment(run, made):
     ]
 
 
+async def with_an_empty_stack(root):
+    live = Live()
+    for command in (Push("a"), Push("b"), Fork(0, "empty"), Goto(0), Fork(0, user_input="c"), Push("d")):
+        live.do(command)
+    return await put(root, live)
+
+
+def test_what_began_at_the_empty_stack_is_shown(run, tmp_path):
+    root = asyncio.run(with_an_empty_stack(tmp_path / "store"))
+    told = {seq: run("replay", root, "user-42", "--to", seq).lines[1:4] for seq in (4, 5, 6)}
+    assert told == {
+        4: [
+            "this record: branch empty was made, empty",
+            "on empty, empty · 0 frames on the stack",
+            "branches: main 2, empty empty",
+        ],
+        5: [
+            "this record: the head went to the empty stack, on no branch",
+            "on no branch, empty · 0 frames on the stack",
+            "branches: main 2, empty empty",
+        ],
+        6: [
+            "this record: frame 3 was pushed and branch b3 made",
+            "on b3, at frame 3 · 1 frame on the stack",
+            "branches: main 2, empty empty, b3 3",
+        ],
+    }
+    assert run("replay", root, "user-42", "--to", "frame:0").lines[1] == "this record: the session was made"
+    drawn = run("tree", root, "user-42").lines
+    assert [line for line in drawn if "●" in line or "○" in line or "is empty" in line] == [
+        "[empty] is empty",
+        "○ 1-2 (2 frames)  [main]",
+        "● 3-4 (2 frames)  [b3]  <- head",
+    ]
+    assert [line["user_input"] for line in run("show", root, "user-42", "--json").objects[1:]] == ["c", "d"]
+    assert [line["id"] for line in run("show", root, "user-42", "--branch", "main", "--json").objects[1:]] == [1, 2]
+
+
 def test_every_record_can_be_gone_to(run, made):
     for seq in (1, 6, 7, 12, 15):
         (line,) = run("replay", made, "user-42", "--to", seq, "--json").objects
