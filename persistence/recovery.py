@@ -105,6 +105,8 @@ class LogRecovery:
         self._last_line: dict[SessionLog, tuple[int, int]] = {}
         self._found = Recovered()
         self._held = 0
+        self._unused: list[tuple[str, int]] = []
+        """Segments that end in room that was preallocated, and their sizes without it."""
 
     async def run(self, first_live: int, noted: SegmentRef | None = None) -> Recovered:
         """Recover; `first_live`: the oldest segment that is not cut, says the catalog.
@@ -135,6 +137,8 @@ class LogRecovery:
         self._set_end(kept, noted)
         self._log.next_number = max(first_live - 1, noted.segment if noted else 0, *numbers) + 1
         await self._blame()
+        if self._unused and not self._damage:  # what is damaged is left as it was found
+            await self._thread.run(self._give_back)
         damaged = {number for number, _ in self._damage}
         self._log.damaged = min(damaged, default=None)
         self._found.damage, self._found.last_lines = self._damage, self._last_line
@@ -255,18 +259,19 @@ class LogRecovery:
         else:
             segment.crc = await self._thread.run(lambda: crc32(memoryview(data)[: scan.end]))
         if len(data) > scan.size:
-            await self._thread.run(partial(self._give_back, scan))
+            self._unused.append((scan.path, scan.size))
         scan.data = b""
         self._log.sealed.append(segment)
 
-    def _give_back(self, scan: SegmentScan) -> None:
+    def _give_back(self) -> None:
         """A process that was killed left room that it had preallocated: that is given back, if the disk lets it."""
-        with contextlib.suppress(OSError):
-            file = self._disk.open(scan.path, write=True)
-            try:
-                file.truncate(scan.size)
-            finally:
-                file.close()
+        for path, size in self._unused:
+            with contextlib.suppress(OSError):
+                file = self._disk.open(path, write=True)
+                try:
+                    file.truncate(size)
+                finally:
+                    file.close()
 
     def _meet(self, owner: bytes) -> SessionLog | None:
         """The session of an owner; None for lines whose sums fit, but which name no session."""
