@@ -2,6 +2,7 @@
 
 One session's trouble holds up no other: whose journal the disk refuses again and again gets a new file for what comes,
 and the one that is refused is left as it is. Is that refused, too, or the journal damaged, its records stay in the log.
+A file of which a sync was refused is never synced again: it is written anew.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class CutJournals:
         """Files that this cut wrote to, and how much of each counts: beyond is what the log has."""
         self.refused: dict[SessionLog, int] = {}
         """Sessions whose journals the disk refused to the last cuts, and to how many."""
+        self._distrusted: set[SessionLog] = set()
+        """Those of which a sync was refused: of a journal, or of its name."""
 
     def write_group(
         self, work: list[tuple[SessionLog, Places]], contents: list[bytes], folders: set[str], refusals: Refusals
@@ -90,8 +93,8 @@ class CutJournals:
                     with self.refusing(log, refusals):
                         writer.sync()
         finally:
-            for _, writer in writers:
-                writer.close()
+            for log, writer in writers:
+                self._close(log, writer)
         return [one for one in grown if one.log not in refusals]
 
     def give_back(self, touched: dict[str, int]) -> None:
@@ -127,6 +130,15 @@ class CutJournals:
         self.refused[log] = self.refused.get(log, 0) + 1
         refusals[log] = error
 
+    def distrust(self, log: SessionLog) -> None:
+        """A sync of a session's journal, or of its name, was refused: the next that is tried is another file."""
+        self._distrusted.add(log)
+
+    def done(self, log: SessionLog) -> None:
+        """The catalog has what was written of a session."""
+        self.refused.pop(log, None)
+        self._distrusted.discard(log)
+
     def folder_of(self, log: SessionLog) -> str:
         """Where a session's journal is."""
         return f"{self._folder}/{journal_path(log.session, 1)}".rpartition("/")[0]
@@ -141,14 +153,18 @@ class CutJournals:
             writer = self._writer(log, folders, (error, (self.refused[log] - 1) % NUMBERS + 1))
             return self._write_alone(writer, log, places, contents)
 
-    @staticmethod
-    def _write_alone(writer: JournalWriter, log: SessionLog, places: Places, contents: list[bytes]) -> Grown:
+    def _write_alone(self, writer: JournalWriter, log: SessionLog, places: Places, contents: list[bytes]) -> Grown:
         try:
             grown = _append(writer, log, places, contents)
             writer.sync()
         finally:
-            writer.close()
+            self._close(log, writer)
         return grown
+
+    def _close(self, log: SessionLog, writer: JournalWriter) -> None:
+        if writer.sync_refused:
+            self.distrust(log)
+        writer.close()
 
     def _writer(self, log: SessionLog, folders: set[str], left: tuple[OSError, int] | None = None) -> JournalWriter:
         return JournalWriter(
@@ -160,6 +176,7 @@ class CutJournals:
             touched=self.touched,
             sealed_seq=self._sealed_seq,
             left=left,
+            distrusted=log in self._distrusted,
         )
 
     def _sealed_seq(self, log: SessionLog) -> int:

@@ -278,6 +278,8 @@ class Cutter:
                 self._disk.sync_dir(folder)
             except OSError as error:
                 inside = [one.log for one in grown if self._journals.folder_of(one.log) == folder]
+                for log in inside or [one.log for one in grown]:
+                    self._journals.distrust(log)
                 if is_full(error) or not inside:
                     raise
                 error.filename = error.filename or folder
@@ -324,7 +326,7 @@ class Cutter:
             if one.broken is not None:
                 self._trouble.note(one.broken, "cut_failed")
         for log in (*(one.log for one in grown), *dead):
-            self._journals.refused.pop(log, None)
+            self._journals.done(log)
         self.unforgotten.difference_update((log.session, log.birth) for log in dead)
         moved = [*(one.log for one in grown), *dead]
         for segment in segments:

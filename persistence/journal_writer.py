@@ -8,7 +8,7 @@ such records is not gone on with, and a file of another birth, or one with recor
 
 Nothing is written into a file that is not the one that the catalog counted, or is shorter: it is left as it is, counts
 as sealed, and what comes is written to the next one. Whoever reads it is told of the damage. The same is done with one
-that the disk goes on refusing.
+that the disk goes on refusing. One of which a sync was refused is written anew: see `journal_anew`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from zlib import crc32
 
 from .beyond import beyond, uncounted
 from .catalog_files import NO_INDEX, FileRow
-from .errors import LineDamaged, StoreCorrupt, StoreVersionTooNew
+from .errors import JournalCorrupt, LineDamaged, StoreCorrupt, StoreVersionTooNew
 from .header import JournalHeader, RecordRef, encode_journal_header
 from .journal import Part, check_end, open_journal
+from .journal_anew import Anew, temporary_path
 from .journal_copy import make_folder
 from .journal_index import build_index
 from .journal_walk import NO_LIMIT, Good, Walk
@@ -44,12 +45,14 @@ class JournalWriter:
     """Writes records behind the valid part of one session's journal. All methods block.
 
     `extent`: the part that is valid with what was written. `sealed`: rows of the files that were sealed. `broken`: why
-    the newest file was left as it is; None: it was not.
+    the newest file was left as it is; None: it was not. `sync_refused`: a sync was, so that the file is not trusted.
     """
 
     __slots__ = (
+        "_anew",
         "_begins",
         "_disk",
+        "_distrusted",
         "_file",
         "_first_seq",
         "_folder",
@@ -63,6 +66,7 @@ class JournalWriter:
         "broken",
         "extent",
         "sealed",
+        "sync_refused",
     )
 
     def __init__(
@@ -76,14 +80,16 @@ class JournalWriter:
         touched: dict[str, int],
         sealed_seq: Callable[[SessionLog], int],
         left: tuple[OSError, int] | None = None,
+        distrusted: bool = False,
     ) -> None:
         """`journals`: their folder. `file_bytes`: size at which a file is sealed.
 
         `folders`: takes the folders in which names changed. `touched`: takes the files that are written to, and
         how much of each counted before. `sealed_seq(log)`: the newest record in a sealed file.
         `left`: why the disk refuses the newest file, which is left as it is, and by how many numbers the next one comes
-        later.
+        later. `distrusted`: a sync of the newest file, or of its name, was refused: nothing is written to it again.
         """
+        self.sync_refused = False
         self.extent = log.extent
         self.sealed: list[FileRow] = []
         self.broken: StoreCorrupt | StoreVersionTooNew | OSError | None = None if left is None else left[0]
@@ -95,7 +101,10 @@ class JournalWriter:
         self._touched = touched
         self._sealed_seq = sealed_seq
         self._left = 0 if left is None else left[1]
+        self._distrusted = distrusted
         self._file: DiskFile | None = None
+        self._anew: Anew | None = None
+        """The newest file as it is written anew, until it has taken the place of the old one."""
         self._begins: int | None = None
         """First record of the newest file, when it was begun here."""
         self._first_seq = 0
@@ -131,13 +140,23 @@ class JournalWriter:
     def sync(self) -> None:
         """Return when what was written is on the disk, but for the names of new files: see `folders`."""
         if self._file is not None:
-            self._file.sync()
+            try:
+                self._file.sync()
+            except BaseException:
+                self.sync_refused = True
+                raise
+        if self._anew is not None:
+            self._anew.take_place()
+            self._anew = None
 
     def close(self) -> None:
-        """Close the newest file; again: no effect."""
+        """Close the newest file; again: no effect. One that was to take its place and did not is removed."""
         file, self._file = self._file, None
+        anew, self._anew = self._anew, None
         if file is not None:
             file.close()
+        if anew is not None:
+            anew.drop()
 
     # --- files --------------------------------------------------------------------------------------------------------
 
@@ -251,14 +270,30 @@ class JournalWriter:
             self._file, _ = open_journal(self._disk, path, part, (self._log.session, self._log.birth), write=True)
             check_end(self._file, path, part)
         except (StoreCorrupt, StoreVersionTooNew) as error:
-            self.broken = error
-            self.close()
-            self._note_sealed(extent, None, b"")
+            self._leave(extent, error)
             return False
         if self._file.size() > part.size_bytes:
             self._check_beyond(path, part)
+        if self._distrusted:
+            try:
+                self._renew(self._file, path, part)
+            except JournalCorrupt as error:
+                self._leave(extent, error)
+                return False
         self._touched.setdefault(path, part.size_bytes)
         return True
+
+    def _leave(self, extent: Extent, error: StoreCorrupt | StoreVersionTooNew) -> None:
+        """Write nothing to the newest file."""
+        self.broken = error
+        self.close()
+        self._note_sealed(extent, None, b"")
+
+    def _renew(self, old: DiskFile, path: str, part: Part) -> None:
+        self._anew = Anew(self._disk, temporary_path(self._folder, self._log.session), path, old, part)
+        self._file = self._anew.file
+        old.close()
+        self._folders.add(path.rpartition("/")[0])
 
     def _check_beyond(self, path: str, part: Part) -> None:
         """Overwrite nothing but what the log has, also behind damage. Raises `StoreCorrupt`."""
@@ -278,6 +313,8 @@ class JournalWriter:
             make_folder(self._disk, self._folder, path)
             # One that is there may have been made by a cut that failed or died before it synced the name.
             self._folders.update((folder, self._folder))
+        if self._distrusted:
+            self._disk.unlink(path)
         return self._disk.open(path, create=True)
 
     def _path(self, number: int) -> str:

@@ -12,7 +12,7 @@ from .journal_walk import Walk
 from .names import journal_path
 from .segment_file import read_segment
 from .snapshot import TEMPORARY
-from .tree import JOURNAL_NAME, SHELF_NAME
+from .tree import JOURNAL_ANEW, JOURNAL_NAME, SHELF_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -56,6 +56,9 @@ class Orphans:
             if hash(path) in expected:
                 continue
             whole = f"{folder}/{path}"
+            if JOURNAL_ANEW.fullmatch(path.rpartition("/")[2]) is not None:
+                findings.note("leftover", whole, "a cut that was not finished left it", _REMOVE)
+                continue
             if JOURNAL_NAME.fullmatch(path.rpartition("/")[2]) is None:
                 findings.note("stranger", whole, "it is no journal", "move it away if it is not wanted")
                 continue

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import LineDamaged, StoreVersionTooNew
 from .header import decode_snapshot_header
+from .journal_anew import temporary_path
 from .journal_walk import Walk
 from .names import journal_path, snapshot_path
 from .plain_file import NotPlain, open_plain
@@ -66,6 +67,7 @@ class Remover(NamedTuple):
             path = f"{self.journals}/{journal_path(session, number)}"
             if self._is_dead(path, births, is_counted=number in counted):
                 self.disk.unlink(path)
+        self.disk.unlink(temporary_path(self.journals, session))
         self._sync_folder(f"{self.journals}/{journal_path(session, 1)}")
         for slot in SLOTS:
             path = f"{self.snapshots}/{snapshot_path(session, slot)}"

@@ -20,6 +20,8 @@ FILES: Final = frozenset({"FORMAT", "LOCK", "catalog.db", "catalog.db-journal"})
 LEFTOVERS: Final = frozenset({"FORMAT.new", "catalog.db.new", "catalog.db.new-journal"})
 """What a first creation or a repair that was not finished leaves behind."""
 JOURNAL_NAME: Final = re.compile(r"([a-z0-9_]{1,24})-([0-9a-f]{32})-([1-9][0-9]{0,17})\.ndjson")
+JOURNAL_ANEW: Final = re.compile(r"[a-z0-9_]{1,24}-[0-9a-f]{32}-0\.ndjson\.new")
+"""A journal file as it is written anew; see `journal_anew`."""
 SHELF_NAME: Final = re.compile(r"[0-9a-f]{2}")
 """Folders of journals and of snapshots."""
 
