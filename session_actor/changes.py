@@ -75,9 +75,12 @@ class Changes:
             reply: Any = cell.ref.dispatch(command, timeout_s)
             if type(reply) is PendingReply:
                 pending = cast("PendingReply[Reply]", reply)
-                if pending.slot.floor.active:
-                    return await pending.wait_keeping()
-                return await pending.future  # type: ignore[no-any-return]  # as there, without one more coroutine
+                try:
+                    if pending.slot.floor.active:
+                        return await pending.wait_keeping()
+                    return await pending.future  # type: ignore[no-any-return]  # as there, without one more coroutine
+                finally:
+                    del pending, reply  # what is raised would hold itself by them, and the command
         except SupervisorError as error:
             raise cell.explain(error) from None
         return reply  # type: ignore[no-any-return]  # the command's type says what it is

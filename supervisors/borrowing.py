@@ -77,6 +77,8 @@ def _failed(slot: Slot, error: BaseException, started_s: float) -> PendingReply[
         inline_failed(slot, error, started_s)
     except ServerCrashed as crash:
         return _crashed(slot, crash)
+    finally:
+        del error  # as there
 
 
 def _deferred(slot: Slot, reply: object, started_s: float) -> object:

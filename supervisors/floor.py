@@ -16,7 +16,6 @@ from .fairness import FairnessBudget
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .deadlock import Awaited
     from .mailbox import Mailbox
     from .slot import Slot
 
@@ -40,14 +39,12 @@ class Floor:
     """Loop, thread, clock, fairness budget, deadlines and tasks.
 
     `tasks` holds the servers' tasks (asyncio itself holds tasks weakly), `active` those inside an async handler,
-    `beside` the tasks made in handlers that wait for servers, `stack` the servers whose sync handler is running,
-    outermost first.
+    `stack` the servers whose sync handler is running, outermost first.
     """
 
     __slots__ = (
         "__weakref__",
         "active",
-        "beside",
         "budget",
         "clock",
         "context",
@@ -75,7 +72,6 @@ class Floor:
         self.budget: FairnessBudget = FairnessBudget(loop) if shared is None else shared.budget
         self.tasks: dict[asyncio.Task[None], Slot] = {} if shared is None else shared.tasks
         self.active: dict[asyncio.Task[None], Slot] = {} if shared is None else shared.active
-        self.beside: dict[asyncio.Future[Any], Awaited] = {} if shared is None else shared.beside
         self.context = copy_context()
         self.task_done: Callable[[asyncio.Task[None]], None] | None = None
         self.warm: deque[Mailbox] = deque() if shared is None else shared.warm

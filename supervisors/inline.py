@@ -28,7 +28,10 @@ def inline_failed(slot: Slot, error: BaseException, started_s: float) -> NoRetur
         slot.handled += 1
         if slot.door == INSIDE:
             slot.door = OPEN if slot.waker is not None else SHUT
-        raise error.with_traceback(None) from error.__cause__
+        try:
+            raise error.with_traceback(None) from error.__cause__
+        finally:
+            del error  # else it would be in its own traceback, with all that the call was given
     crashed(slot, error)
     raise crashed_error(slot, error)
 

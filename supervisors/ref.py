@@ -153,6 +153,8 @@ class ServerRef(Borrows):
         except CancelledError:
             pending.forget_in_queue()
             raise
+        finally:
+            del pending, reply  # what is raised would hold itself by them
 
     def cast(self, message: object) -> None:
         """Send a message without an answer; it is in the mailbox when this returns. A refusal is dropped and counted.
@@ -267,7 +269,7 @@ def _when_spent(slot: Slot, message: object, timeout_s: float | None, now_s: flo
     try:
         reply = slot.ref.dispatch(message, timeout_s)
     except Refusal as refusal:
-        refused = refusal
+        refused = refusal.with_traceback(None)
     finally:
         budget.check_at = -inf
     if type(reply) is PendingReply:

@@ -170,16 +170,23 @@ class Slot(Tied):
             else:
                 deadlines.add(pending, timeout_s)
         if self.door == OPEN and type(message) in self.sync_handlers:
-            budget = floor.budget
-            self.door = PLANNED
-            if budget.wakes < WAKES_PER_TURN and budget.check_at >= 0:
-                budget.wakes += 1
-                floor.loop.call_soon(self.ref.run_planned, context=floor.context)
-            else:  # the loop has much else to do
-                budget.plan(self.ref.run_planned)
+            self._run_soon()
         elif self.door != PLANNED and (self.waker is not None or self.door != SHUT):
             self.wake()
         return pending
+
+    def _run_soon(self) -> None:
+        """Let the loop itself run what an idle server is to do, or its task, on which its handlers may count."""
+        budget = self.floor.budget
+        if budget.wakes < WAKES_PER_TURN and budget.check_at >= 0:
+            budget.wakes += 1
+            self.door = PLANNED
+            self.floor.loop.call_soon(self.ref.run_planned, context=self.floor.context)
+        elif self.leaf:  # the loop has much else to do
+            self.door = PLANNED
+            budget.plan(self.ref.run_planned)
+        else:
+            self.wake()
 
     def put_call(self, pending: PendingReply[Any]) -> None:
         """`Mailbox.put_call`, and tell when the mailbox becomes full by it, or refuses."""

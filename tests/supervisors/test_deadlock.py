@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from session_actor.supervisors import DeadlockError, Supervisor, statistics
+from session_actor.supervisors import CallTimeout, DeadlockError, Supervisor, statistics
 
 from .support import Add, Defer, Get, Hold, Life, Note, Run, RunAsync, idle, turns
 
@@ -260,58 +260,46 @@ async def in_task_that_is_awaited_later(call: Any) -> Any:
     return await task
 
 
-async def in_gather_of_others(call: Any) -> Any:
-    return await asyncio.gather(asyncio.wait_for(in_task(call), 30), asyncio.sleep(0), return_exceptions=False)
+async def in_tasks(call: Any) -> Any:
+    return await asyncio.create_task(asyncio.wait_for(in_task(call), 30))
 
 
-def chains(error: BaseException) -> list[tuple[object, ...]]:
-    if isinstance(error, BaseExceptionGroup):
-        return [chain for each in error.exceptions for chain in chains(each)]
-    assert isinstance(error, DeadlockError)
-    return [error.chain]
-
-
-WAYS = [in_gather, in_wait_for, in_group, in_task, in_task_that_is_awaited_later, in_gather_of_others]
-
-
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [in_wait_for, in_task, in_tasks])
 @pytest.mark.parametrize("kept", [False, True])
-async def test_a_self_call_in_a_task_that_the_handler_waits_for_raises_soon(life: Life, way: Any, kept: bool) -> None:
+async def test_a_self_call_in_a_task_that_the_handler_awaits_raises_soon(life: Life, way: Any, kept: bool) -> None:
     async def call(server: Any) -> Any:
         return await (server.ref.dispatch(Add(), None).wait_keeping() if kept else server.ref.call(Add(), None))
 
     async def handler(server: Any) -> Any:
         begun_s = time.process_time()
-        try:
+        with pytest.raises(DeadlockError) as caught:
             await way(call(server))
-        except (DeadlockError, BaseExceptionGroup) as error:
-            return time.process_time() - begun_s, chains(error)
+        return time.process_time() - begun_s, caught.value.chain
 
     async with Supervisor([life.spec()]) as root:
         found = [await root.child("server").call(RunAsync(handler), None) for _ in range(5)]
-        assert [each for _, each in found] == [[("server", "server")]] * 5
+        assert [chain for _, chain in found] == [("server", "server")] * 5
         assert min(cpu_s for cpu_s, _ in found) < 0.01
         assert await root.child("server").call(Get()) == 0  # never run
-        assert not root.child("server").slot.floor.beside
 
 
-@pytest.mark.parametrize(("way", "run"), [(in_gather, 2), (in_group, 0), (in_gather_with_results, 0)])
-async def test_of_several_self_calls_as_many_raise_as_must(life: Life, way: Any, run: int) -> None:
-    """When one raises, `gather` lets the handler go on, and then the others are answered; the others never do."""
+@pytest.mark.parametrize("way", [in_gather, in_gather_with_results, in_group, in_task_that_is_awaited_later])
+async def test_where_others_may_let_the_handler_go_on_a_self_call_is_left_to_its_timeout(life: Life, way: Any) -> None:
+    errors: list[type] = []
 
-    async def handler(server: Any) -> Any:
+    async def call(server: Any) -> None:
         try:
-            found = await way(*(server.ref.call(Add(), None) for _ in range(3)))
-        except (DeadlockError, BaseExceptionGroup) as error:
-            found = [error]
-        return [chain for error in found for chain in chains(error)]
+            await server.ref.call(Add(), 0.03)
+        except (CallTimeout, DeadlockError) as error:
+            errors.append(type(error))
+
+    async def handler(server: Any) -> None:
+        await way(call(server))
 
     async with Supervisor([life.spec()]) as root:
-        chain = ("server", "server")
-        results = 1 if way is in_gather else 3
-        assert await root.child("server").call(RunAsync(handler), None) == [chain] * results
-        await turns()
-        assert await root.child("server").call(Get()) == run
+        await root.child("server").call(RunAsync(handler), None)
+        assert errors == [CallTimeout]
+        assert await root.child("server").call(Get()) == 0
 
 
 async def test_a_circle_over_a_task_is_found_by_the_server_that_closes_it() -> None:
@@ -322,33 +310,16 @@ async def test_a_circle_over_a_task_is_found_by_the_server_that_closes_it() -> N
             await root.child("a").call(Get(), timeout_s=None)
         return caught.value.chain
 
-    async def both(_: Any) -> Any:
-        return await asyncio.gather(
-            root.child("c").call(Hold(), None), root.child("b").call(RunAsync(back), None), return_exceptions=True
-        )
+    async def first(_: Any) -> Any:
+        await root.child("c").call(Hold(), None)
+        return await asyncio.wait_for(root.child("b").call(RunAsync(back), None), 30)
 
     async with Supervisor([lives[name].spec(name) for name in "abc"]) as root:
-        running = asyncio.create_task(root.child("a").call(RunAsync(both), None))
+        running = asyncio.create_task(root.child("a").call(RunAsync(first), None))
         await lives["c"].held.wait()
         await turns()
         lives["c"].gate.set()
-        assert await running == [1, ("b", "a", "b")]
-
-
-async def test_a_circle_that_a_handler_closes_by_waiting_for_a_task_is_found_there() -> None:
-    async def ask(_: Any) -> Any:
-        return await root.child("a").call(Get(), timeout_s=None)
-
-    async def handler(_: Any) -> Any:
-        task = asyncio.create_task(root.child("b").call(RunAsync(ask), None))
-        await turns()
-        with pytest.raises(DeadlockError) as caught:
-            await task
-        return caught.value.chain
-
-    async with Supervisor([Life().spec("a"), Life().spec("b")]) as root:
-        assert await root.child("a").call(RunAsync(handler), None) == ("a", "b", "a")
-        assert await root.child("b").call(Get()) == 0
+        assert await running == ("b", "a", "b")
 
 
 async def test_a_gather_that_another_task_may_end_is_no_circle(life: Life) -> None:
@@ -369,19 +340,6 @@ async def test_a_gather_that_another_task_may_end_is_no_circle(life: Life) -> No
         life.gate.set()
         await running
         assert await tasks[0] == 5
-
-
-async def test_a_gather_becomes_a_circle_when_the_other_tasks_are_through(life: Life) -> None:
-    async def handler(server: Any) -> Any:
-        with pytest.raises(DeadlockError):
-            await asyncio.gather(server.ref.call(Add(5), None), life.gate.wait())
-
-    async with Supervisor([life.spec()]) as root:
-        running = asyncio.create_task(root.child("server").call(RunAsync(handler), None))
-        await asyncio.sleep(0.03)
-        assert not running.done()
-        life.gate.set()
-        await asyncio.wait_for(running, 5)
 
 
 async def shielded(task: Any) -> None:

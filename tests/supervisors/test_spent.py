@@ -169,7 +169,8 @@ async def test_callers_queued_calls_and_tasks_of_servers_go_on_in_the_order_in_w
         order.append("caller")
 
     async with leaf(life) as ref, DynamicSupervisor() as root:
-        first, second = [await idle(root.spawn(life.spec(n))) for n in (1, 2)]
+        first = await idle(root.spawn(life.spec(1)))
+        second = await idle(root.spawn(ChildSpec(2, start=lambda: Leaf(life))))
         spend(time)
         replies: list[Any] = [ref.dispatch(Add()), first.dispatch(RunAsync(note))]
         tasks = [asyncio.create_task(wait(reply)) for reply in replies]
@@ -180,7 +181,7 @@ async def test_callers_queued_calls_and_tasks_of_servers_go_on_in_the_order_in_w
         assert order[1:] == ["caller", "task", "caller"]
 
 
-async def test_queued_calls_of_idle_servers_are_run_by_the_loop_as_far_as_a_slice_goes(time: Time) -> None:
+async def test_queued_calls_of_idle_leaves_are_run_by_the_loop_as_far_as_a_slice_goes(time: Time) -> None:
     served: list[int] = []
 
     def work(server: Any) -> None:
@@ -189,7 +190,8 @@ async def test_queued_calls_of_idle_servers_are_run_by_the_loop_as_far_as_a_slic
 
     life = Life()
     async with DynamicSupervisor() as root:
-        refs = [await idle(root.spawn(life.spec(n))) for n in range(3 * WAKES_PER_TURN)]
+        specs = [ChildSpec(n, start=lambda: Leaf(life)) for n in range(3 * WAKES_PER_TURN)]
+        refs = [await idle(root.spawn(spec)) for spec in specs]
         wakers = [ref.slot.waker for ref in refs]
         spend(time)
         pending = [ref.slot.enqueue_call(Run(work), None) for ref in refs]
@@ -206,7 +208,7 @@ async def test_what_does_not_fit_into_the_slice_of_a_server_stays_in_line(time: 
         time.now_s += SLICE_S
 
     async with DynamicSupervisor() as root:
-        ref = await idle(root.spawn(life.spec()))
+        ref = await idle(root.spawn(ChildSpec("server", start=lambda: Leaf(life))))
         waker = ref.slot.waker
         spend(time)
         pending = [ref.slot.enqueue_call(Run(work), None) for _ in range(5)]
