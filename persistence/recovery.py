@@ -17,7 +17,7 @@ from .chain import Found, beheaded, chain_of, judge, limits_of, proven
 from .errors import LineDamaged, LogCorrupt
 from .header import SegmentRef
 from .keeping import Aside
-from .log import SCRATCH_NAMES, number_of
+from .log import SCRATCH_NAMES, TAKEOVER_NAME, number_of
 from .record import decode_record
 from .reserve import is_full
 from .scan import Damage, SegmentScan, is_tombstone, read_owner
@@ -154,16 +154,24 @@ class LogRecovery:
     def _make_durable(self, scan: SegmentScan) -> None:
         """What a killed process had written may not be on the disk yet, and what follows must not outlive it.
 
-        It is written anew before it is synced: had a sync of that process failed, the kernel would take the lost pages
-        for clean, and another sync would say OK over them (PostgreSQL's fsync lesson of 2018).
+        It is written anew, to another file: had a sync of that process failed, the kernel would take lost pages for
+        clean, and say OK over them (PostgreSQL's fsync lesson of 2018). On a full disk the same file must do.
         """
-        start = scan.synced_bytes
-        file = self._disk.open(scan.path, write=True)
+        path = self._log.path(TAKEOVER_NAME)
         try:
-            file.write(scan.data[start : scan.end], start)
+            self._disk.unlink(path)
+            self._write(path, scan.data, 0, create=True)
+            self._disk.rename(path, scan.path)
+        except OSError as error:
+            if not is_full(error):
+                raise
+            self._disk.unlink(path)
+            self._write(scan.path, scan.data[scan.synced_bytes : scan.end], scan.synced_bytes)
+
+    def _write(self, path: str, data: bytes, offset: int, *, create: bool = False) -> None:
+        with contextlib.closing(self._disk.open(path, write=True, create=create)) as file:
+            file.write(data, offset)
             file.sync()
-        finally:
-            file.close()
 
     # --- which segments -----------------------------------------------------------------------------------------------
 
