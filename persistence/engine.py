@@ -19,7 +19,7 @@ from .log import Log
 from .looking_up import LookUps
 from .places import Finder
 from .pruner import Pruner
-from .recovery import LogRecovery, Recovered
+from .recovery import LogRecovery
 from .removal import Remover
 from .restored import Restored
 from .session_log import Extent, SessionLog
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .disk_thread import Result
     from .events import Events
     from .header import SegmentRef
+    from .recovered import Recovered
     from .storage import Disk
 
 ATTACH_SESSIONS: Final = 100

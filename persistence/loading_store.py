@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .burying_store import BuryingStore
 from .errors import StoreCorrupt
 from .lost import with_losses
-from .recovery import Recovered
+from .recovered import Recovered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,12 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from .chain import Found, beheaded, chain_of, judge, limits_of, proven
+from .chain import beheaded, chain_of, judge, limits_of, proven
 from .errors import LineDamaged, LogCorrupt
 from .header import SegmentRef
 from .keeping import Aside
 from .log import SCRATCH_NAMES, TAKEOVER_NAME, number_of
 from .record import decode_record
+from .recovered import Recovered
 from .reserve import is_full
 from .scan import Damage, SegmentScan, is_tombstone, read_owner
 from .segment import Segment
@@ -27,7 +28,7 @@ from .session_log import SessionLog
 from .store import TornTail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from .disk_thread import DiskThread
     from .log import Log
@@ -40,32 +41,6 @@ _ALL: Final = 1 << 62
 _NOWHERE: Final = 0, 0, 0
 HELD_BYTES: Final = 64 * 1024 * 1024
 """This much of the log is kept in memory until it is cut, so that sessions load without reading it again."""
-
-
-class Recovered:
-    """What was found. `logs`: the newest birth of each session with records in the log. `dead`: deleted births."""
-
-    def __init__(self) -> None:
-        """Nothing was found yet."""
-        self.logs: dict[str, SessionLog] = {}
-        self.dead: list[SessionLog] = []
-        self.torn: list[TornTail] = []
-        self.unowned_damage: LogCorrupt | None = None
-        """Damage that may concern every session; `proven_whole` are those that it does not."""
-        self.proven_whole: set[SessionLog] = set()
-        self.damage: Found = []
-        """All damage."""
-        self.last_lines: dict[SessionLog, tuple[int, int]] = {}
-        """Segment and offset of each session's newest record in the log."""
-        self.first_seqs: dict[SessionLog, int] = {}
-        """The number of its oldest record there."""
-        self.unsure_births: set[tuple[str, str]] = set()
-        """Births that damage names, and that nobody knows: the name itself may be damaged."""
-
-    def missed_by(self, births: Collection[tuple[str, str]]) -> Found:
-        """The damage by which some of these births may have lost records."""
-        concerned = {*births, *self.unsure_births} if births else set[tuple[str, str]]()
-        return [found for found in self.damage if concerned and not concerned.isdisjoint(found[1].owners or concerned)]
 
 
 class LogRecovery:

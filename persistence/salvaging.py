@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .cut_commit import CutCommit
     from .engine import Engine
     from .mending import Salvage
-    from .recovery import Recovered
+    from .recovered import Recovered
     from .segment import Segment
     from .storage import Disk
 
