@@ -226,7 +226,10 @@ class FileArchive:
             why = f"records {before + 1} to {first.first_seq - 1} of {self._session!r} are missing before it"
             raise LogCorrupt(first.segment.path, first.spans[0], why)
         for place in view.segments:
-            place.lines(self._has.disk, self._session)
+            for index, line in enumerate(place.lines(self._has.disk, self._session)):
+                if decode_record(line).seq != place.first_seq + index:
+                    why = f"record {place.first_seq + index} of {self._session!r} should be there"
+                    raise LogCorrupt(place.segment.path, place.spans[2 * index], why)
         kept.proven = key
 
     def _in_newest(self, wanted: list[int], extent: Extent) -> list[bytes]:
