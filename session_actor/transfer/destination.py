@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self
 
+from session_actor.exchange import Exchange
 from session_actor.names import NAME_LIMIT
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class Destination:
         session = await self.service.session(name, create=True, metadata=metadata, timeout_s=None)
         if name not in self.sessions:
             self.sessions.append(name)
-        await self._exchange.enter_async_context(session.exchange())
+        alone = Exchange(session._cell, None, also_ended=True)  # noqa: SLF001 - of the same package
+        await self._exchange.enter_async_context(alone)
         return session
 
     async def close(self, done: Growing | Restoring) -> None:

@@ -125,7 +125,8 @@ async def _grown(shape: Shape, *, settled: bool) -> Grown:
             frames[session] = _grow(store, lease, frames[session], turn)
             if turn == last:
                 await store.flush("written")
-                store._engine.log.segment_bytes = shape.last_bytes
+                log = store._engine.log
+                log.segment_bytes = log.current.room_bytes = shape.last_bytes
         await store.flush("synced")
         if turn == 1:
             await _lose_a_record(store, image, leases[SESSIONS[3]])
