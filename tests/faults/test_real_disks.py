@@ -176,11 +176,11 @@ async def test_a_disk_that_is_full_for_a_while_costs_nothing_but_refusals(tmp_pa
         check(load, await found_in(disk / "store"))
 
 
-async def push_until_refused(service: SessionService, texts: list[str]) -> None:
+async def push_until_refused(service: SessionService, texts: list[str], *, most: int = 1_000) -> None:
     """The last text may be there without having been acknowledged: it is pushed again with its key."""
     session = await service.session("a", create=True)
     with contextlib.suppress(NotDurable, StoreDegraded):
-        while True:
+        while len(texts) < most:
             text = str(len(texts))
             await session.push(text, "x" * 50_000, key=text)
             texts.append(text)
@@ -202,8 +202,9 @@ async def test_a_store_goes_on_with_whatever_room_is_made_on_a_full_disk(tmp_pat
         texts: list[str] = []
         service = SessionService.open(disk / "store", durability="synced", close_timeout_s=2)
         await service.start()
-        await push_until_refused(service, texts)
+        await push_until_refused(service, texts, most=60)
         fill(disk / "filler")
+        assert (disk / "filler").stat().st_size >= room_bytes
         for _ in range(10):
             await push_until_refused(service, texts)
             await asyncio.sleep(0.02)
