@@ -33,17 +33,13 @@ class Exchange:
     It is advice between the embedder's own tasks, not a bar: changes without it still work, in mailbox order.
     """
 
-    __slots__ = ("_also_ended", "_cell", "_lock", "_wait_s")
+    __slots__ = ("_cell", "_lock", "_wait_s")
 
-    def __init__(self, cell: Cell, wait_s: float | None, *, also_ended: bool = False) -> None:
-        """Prepare to enter; `wait_s` is how long to wait for another exchange to end [seconds], None: not at all.
-
-        `also_ended`: of a session that has ended, too.
-        """
+    def __init__(self, cell: Cell, wait_s: float | None) -> None:
+        """Prepare to enter; `wait_s` is how long to wait for another exchange to end [seconds], None: not at all."""
         check_seconds("wait_s", wait_s, optional=True)
         self._cell = cell
         self._wait_s = wait_s
-        self._also_ended = also_ended
         self._lock: ExchangeLock | None = None
 
     async def __aenter__(self) -> None:
@@ -78,7 +74,7 @@ class Exchange:
     async def _check(self) -> None:
         """Raises what every change would raise now."""
         state = self._cell.state or await self._cell.ready(_LOAD_S)
-        if state.ended is not None and not self._also_ended:
+        if state.ended is not None:
             raise SessionEnded(self._cell.id)
 
     def _leave(self) -> None:

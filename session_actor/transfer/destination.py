@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self
 
-from session_actor.exchange import Exchange
 from session_actor.names import NAME_LIMIT
+from session_actor.refusals import SessionEnded
 
 if TYPE_CHECKING:
     from session_actor.handle import Session
@@ -60,8 +60,8 @@ class Destination:
         session = await self.service.session(name, create=True, metadata=metadata, timeout_s=None)
         if name not in self.sessions:
             self.sessions.append(name)
-        alone = Exchange(session._cell, None, also_ended=True)  # noqa: SLF001 - of the same package
-        await self._exchange.enter_async_context(alone)
+        with suppress(SessionEnded):  # to one that has ended nothing is added, so nothing can come between
+            await self._exchange.enter_async_context(session.exchange())
         return session
 
     async def close(self, done: Growing | Restoring) -> None:
