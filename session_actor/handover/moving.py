@@ -133,6 +133,9 @@ async def _replace(slot: Slot, cell: Cell, former: Population, heir: Population,
             cell.home = former
             return error
         slot.crash_from_outside(error)
+    except BaseException:  # the process is told to end, or the session's task: it is still the former one's
+        cell.home = former
+        raise
     _adopt(cell, slot.ref, former, heir)
     return True
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 import msgspec
 
 from session_actor.snapshots import SnapshotUnusable, may_be_saved, snapshot_of, state_from
+from session_actor.supervisors import CrashSummary
 
 from .errors import HandoverUnusable
 
@@ -70,10 +71,20 @@ def changed(
             raise HandoverUnusable(f"there is no step from version {number} to {number + 1} of handed over values")
         value = steps[number](value)
     if own is not None:
-        value = own(version, value)
+        value = _by_own_step(own, version, value)
     if type(cast("object", value)) is not dict or "state" not in value:
         raise HandoverUnusable("code_change must return the value, changed or not")
     return value | {"state": None if value["state"] is None else msgspec.json.encode(value["state"]).decode()}
+
+
+def _by_own_step(own: CodeChange, version: int, value: Value) -> Value:
+    """Whatever it raises refuses the value, and ends neither a session nor who takes it over."""
+    try:
+        return own(version, value)
+    except (Exception, SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 - the embedder's code may raise anything
+        raise HandoverUnusable(f"code_change: {CrashSummary.of(error)}") from None
 
 
 def check_form(value: Value) -> None:

@@ -44,6 +44,8 @@ class ServiceHooks:
         self.tries = Tries()
         self.keeper = BookKeeper(people.store, level)
         self._beside = Beside(self.tries)
+        self._heir: ServiceHooks | None = None
+        """Of the next generation of the service, which calls what a change that waited for the disk has left."""
         self.mandatory = Mandatory(people, self.tries, self.keeper, self.must_end)
         self.deletions = self.mandatory.deletions = Deletions(people, self.tries, self.keeper, self.mandatory)
 
@@ -84,8 +86,9 @@ class ServiceHooks:
 
     def take_over(self, former: ServiceHooks) -> None:
         """Go on with what is pending; what runs is finished by the former generation, which begins nothing more."""
-        former.tries.leave()
+        self.tries.follow(former.tries)
         former.mandatory.heir = self.mandatory
+        former._heir = self
         self.begin()
 
     # --- what sessions tell ---
@@ -114,7 +117,9 @@ class ServiceHooks:
 
     def call(self, session: str, birth: str, callings: list[Calling]) -> None:
         """Call these, one after another, beside the session."""
-        if callings:
+        if self._heir is not None:
+            self._heir.call(session, birth, callings)
+        elif callings:
             self._beside.call(callings, self.marks(session, birth))
 
     def promise(self, lease: Lease, state: State, reason: str, *, delete: bool) -> None:

@@ -51,6 +51,8 @@ class Tries:
         self._started = 0
         self._running = 0
         self._idle = asyncio.Event()
+        self._earlier: tuple[Tries, ...] = ()
+        """Those of former generations in which something still ran when this one took over."""
         self._timers: set[TimerHandle] = set()
 
     @property
@@ -158,16 +160,31 @@ class Tries:
         slot = None if root is None else root.floor.tasks.get(task)
         return slot is None or slot.killing or slot.ending is not None
 
+    @property
+    def busy(self) -> bool:
+        """Whether something runs that has its time still."""
+        return self._running > 0
+
+    async def idle(self) -> None:
+        """Wait until nothing does."""
+        while self._running:
+            await self._idle.wait()
+
+    def follow(self, former: Tries) -> None:
+        """Go on after a former generation, in which nothing that can wait begins any more."""
+        former.leave()
+        self._earlier = tuple(tries for tries in (*former._earlier, former) if tries.busy)
+
     async def close(self, timeout_s: float) -> None:
-        """Give what runs its time [seconds]."""
+        """Give what runs its time [seconds], also what a former generation began."""
         self.leave()
-        if self._running:
-            try:
-                async with asyncio.timeout(timeout_s):
-                    await self._idle.wait()
-            except TimeoutError:
-                pass
-        self.closing = True
+        ending = (self, *self._earlier)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                for tries in ending:
+                    await tries.idle()
+        for tries in ending:
+            tries.closing = True
 
 
 def _task() -> asyncio.Task[Any]:

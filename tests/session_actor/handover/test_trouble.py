@@ -180,3 +180,35 @@ async def test_a_swap_that_is_cancelled_leaves_nobody_paused(service, session, t
         swapping.result().resume()
     async with asyncio.timeout(5):
         assert (await session.push("x")).id == 1
+
+
+@pytest.mark.parametrize("idle", [True, False])
+@pytest.mark.parametrize("kind", [asyncio.CancelledError, GeneratorExit, BaseException])
+async def test_whatever_a_code_change_raises_leaves_the_old_generation_with_all_sessions(kind, idle):
+    def refuse(_version: int, _value: dict) -> dict:
+        raise kind("secret")
+
+    async with generations(MemoryStore()) as lives:
+        session = await lives.service.session("user-42", create=True)
+        if not idle:
+            await session.swap(pause_s=0.05)
+        heir = SessionService.take(await lives.service.handover(), code_change=refuse)
+        with pytest.raises(HandoverFailed, match=f"{kind.__name__} raised in refuse") as caught:
+            await heir.start()
+        assert "secret" not in str(caught.value)
+        assert session._cell.home is lives.service._lifetime.population
+        assert session._cell.ref.slot.crashes == 0
+        assert (await session.push("hello", "hi")).depth == 1
+
+
+async def test_a_session_whose_code_change_ends_the_process_stays_with_the_old_generation():
+    def leave(_version: int, _value: dict) -> dict:
+        raise SystemExit(3)
+
+    async with generations(MemoryStore()) as lives:
+        session = await lives.service.session("user-42", create=True)
+        heir = SessionService.take(await lives.service.handover(), code_change=leave)
+        with pytest.raises(SystemExit):
+            await heir.start()
+        assert session._cell.home is lives.service._lifetime.population
+        assert (await session.push("hello", "hi")).depth == 1

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from session_actor import SessionService
+import pytest
 
+from session_actor import FileStore, Hook, HookContext, SessionService
+
+from ...persistence.disks import TroubledDisk
 from .conftest import Calls, idle, turns, until
 
 
@@ -42,3 +45,51 @@ async def test_a_generation_with_hooks_may_follow_one_without(store):
         await new.end("user-42")
         await idle(new)
         assert calls.names == ["bill"]
+
+
+@pytest.mark.parametrize("mandatory", [True, False])
+async def test_a_hook_that_an_earlier_generation_began_is_waited_for_when_the_service_closes(calls, store, mandatory):
+    begun, gate, ended = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def bill(ctx: HookContext) -> None:
+        begun.set()
+        await gate.wait()
+        ended.append(ctx.session_id)
+
+    old = SessionService.open(store, hooks=[Hook("bill", bill, "ended", mandatory=mandatory)])
+    await old.start()
+    await old.session("user-42", create=True)
+    await old.end("user-42")
+    await begun.wait()
+    new = SessionService.take(await old.handover(), hooks=[calls.must("bill")])
+    await new.start()
+    newest = SessionService.take(await new.handover(), hooks=[calls.must("bill")])
+    await newest.start()
+    closing = asyncio.create_task(newest.close())
+    await asyncio.wait([closing], timeout=0.4)  # longer than a try that is cancelled may take to end
+    gate.set()
+    await closing
+    assert ended == ["user-42"]
+    async with SessionService.open(store, hooks=[calls.must("bill")]) as service:
+        assert service.hooks.pending() == []
+    assert calls.names == []
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_hook_of_a_change_that_waits_for_the_disk_is_called_over_a_handover(calls, tmp_path):
+    disk = TroubledDisk()
+    hooks = [calls.hook("on", "created"), calls.hook("bill")]
+    old = SessionService.open(FileStore(tmp_path / "store", disk=disk), hooks=hooks, durability="synced")
+    await old.start()
+    await old.session("ends", create=True)
+    await until(lambda: calls.names == ["on"])
+    gate = disk.hold("sync")
+    waiting = [asyncio.create_task(old.end("ends")), asyncio.create_task(old.session("comes", create=True))]
+    await turns()
+    async with SessionService.take(await old.handover(), hooks=hooks, durability="synced"):
+        await turns()
+        assert calls.names == ["on"]
+        gate.set()
+        await asyncio.gather(*waiting)
+        await until(lambda: len(calls.names) == 3)
+    assert sorted(calls.names) == ["bill", "on", "on"]
