@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -18,7 +18,9 @@ from session_actor import telemetry
 from session_actor.budget.report import RED, YELLOW
 from session_actor.errors import CallTimeout, SessionActorError
 from session_actor.handle import Session
+from session_actor.plain import is_a, plain_str
 from session_actor.supervisors import ChildSpec, DynamicSupervisor, SupervisorError
+from session_actor.supervisors.incarnation import runs
 from session_actor.window.fitting import unfitted
 from session_actor.window.request_options import ask
 
@@ -280,13 +282,18 @@ class Automatic:
         return None
 
     async def _ask(self, cell: Cell, branch: str | None, plan: Plan, prompt: str) -> str:
-        """What the model answers; `""` when the summariser raised, or gave no text."""
+        """What the model answers; `""` when the summariser raised, of whatever kind, or gave no text."""
+        task = asyncio.current_task()
         try:
             answer: object = await self._summarizer(prompt, max_tokens=plan.max_tokens, session_id=cell.id)
-        except Exception as error:  # noqa: BLE001 - the embedder's code may raise anything
-            _tell(cell, branch, ("summarizer_failed", type(error).__name__))
-            return ""
-        return answer if type(answer) is str else ""
+        except BaseException as error:
+            if isinstance(error, SystemExit | KeyboardInterrupt) or _is_ended(task):
+                raise
+            answer = error  # the embedder's code may raise anything
+        if is_a(answer, str):
+            return plain_str(answer)
+        _tell(cell, branch, ("summarizer_failed", type(answer).__name__))
+        return ""
 
     async def _extract(self, cell: Cell, branch: str | None, model: str | None) -> None:
         """A summary that needs no model; where there is nothing to gain, or it cannot be, the request is trimmed."""
@@ -300,6 +307,11 @@ class Automatic:
                 self._gained(cell, branch)
         except Exception as error:  # noqa: BLE001 - whatever it is, the request comes
             _tell(cell, branch, ("extract_failed", type(error).__name__))
+
+
+def _is_ended(task: asyncio.Task[Any] | None) -> bool:
+    """Whether the task of a round is being ended: its time is up, the service closes, or the loop is gone."""
+    return task is None or task.cancelling() > 0 or not runs(task)
 
 
 def _branch(state: State | None, branch: str | None) -> str | None:
