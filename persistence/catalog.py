@@ -24,7 +24,7 @@ from .errors import CatalogCorrupt, StoreVersionTooNew
 from .header import SegmentRef
 from .names import id_bytes
 from .plain_file import NotPlain, plain_only
-from .storage import OsDisk
+from .storage import OnlyReadable, OsDisk
 
 if TYPE_CHECKING:
     import os
@@ -273,6 +273,8 @@ class Catalog:
             raise CatalogCorrupt(str(self._path), "it is missing") from None
         except NotPlain as error:
             raise CatalogCorrupt(str(self._path), "it is not a plain file") from error
+        except OnlyReadable as error:
+            raise CatalogCorrupt(str(self._path), str(error)) from error
 
     def _set_up(self, connection: sqlite3.Connection, *, create: bool) -> None:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])

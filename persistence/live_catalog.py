@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from .catalog_copy import JOURNAL, copy_file, opened_copy
+from .storage import HEADER_BYTES
 
 if TYPE_CHECKING:
     from .catalog import Catalog
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 200
 _PAUSE_S: Final = 0.005
-_HEADER_BYTES: Final = 100
-"""SQLite's header: every commit changes the counter in it (SQLite: file format, 1.3.7)."""
 _JOURNAL_BYTES: Final = 28
 """The header of a rollback journal: a number of its own, and how many pages it holds (SQLite: file format, 3)."""
 
@@ -47,8 +46,11 @@ def _copy_settled(disk: Disk, path: str, target: str) -> None:
 
 
 def _mark(path: str) -> tuple[object, object]:
-    """What is another as soon as a transaction has changed a byte."""
-    return _head(path, _HEADER_BYTES), _head(path + JOURNAL, _JOURNAL_BYTES)
+    """What is another as soon as a transaction has changed a byte.
+
+    Every commit changes the counter in SQLite's header (SQLite: file format, 1.3.7).
+    """
+    return _head(path, HEADER_BYTES), _head(path + JOURNAL, _JOURNAL_BYTES)
 
 
 def _head(path: str, length: int) -> tuple[bytes, int, int] | None:

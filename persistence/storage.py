@@ -22,6 +22,24 @@ if TYPE_CHECKING:
 DIRECTORY_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 _FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+HEADER_BYTES: Final = 100
+"""Of a database (SQLite: file format, 1.3)."""
+_WRITE_VERSION_AT: Final = 18
+_WRITE_VERSION_MAX: Final = 2
+
+
+class OnlyReadable(Exception):
+    """A database says of itself that it may be read and never written, so that no change of it would succeed."""
+
+
+def refuse_only_readable(header: bytes) -> None:
+    """Raise `OnlyReadable` for the header of a database that SQLite would open and not write (file format, 1.3.3).
+
+    It says then of each change that the database is read-only, as of one on a disk that is: this one is damaged.
+    """
+    version = header[_WRITE_VERSION_AT] if len(header) > _WRITE_VERSION_AT else 0
+    if version > _WRITE_VERSION_MAX:
+        raise OnlyReadable(f"its header has write version {version}, which SQLite reads and does not write")
 
 
 class DiskFile(Protocol):
@@ -116,7 +134,8 @@ class Disk(Protocol):
     def connect(self, path: str, *, create: bool) -> sqlite3.Connection:
         """Open a database, for use in any thread and without transactions of its own. `create`: if it is not there.
 
-        A COMMIT is on the disk when it returns, by the pragmas of the caller. Raises sqlite3.Error beside OSError.
+        A COMMIT is on the disk when it returns, by the pragmas of the caller. Raises sqlite3.Error beside OSError, and
+        `OnlyReadable`.
         """
         ...
 
@@ -257,7 +276,11 @@ class OsDisk:
 
     def connect(self, path: str, *, create: bool) -> sqlite3.Connection:
         """See `Disk`. The file is made private before SQLite does it; OSError as `open` for what is no regular file."""
-        os.close(_open_regular(path, os.O_RDONLY | (os.O_CREAT if create else 0)))
+        file = OsFile(_open_regular(path, os.O_RDONLY | (os.O_CREAT if create else 0)))
+        try:
+            refuse_only_readable(file.read(0, HEADER_BYTES))
+        finally:
+            file.close()
         return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
     def lock(self, path: str) -> StoreLock:

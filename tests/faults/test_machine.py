@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from ..simulation.disk import close_spare_connections
+from ..simulation.databases import close_spare_connections
 from ..simulation.life import Life, Ways, new_image
 from ..simulation.loop import simulated
 from ..simulation.model import Model

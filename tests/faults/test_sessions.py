@@ -8,7 +8,7 @@ import pytest
 
 from session_actor import snapshots
 
-from ..simulation.disk import close_spare_connections
+from ..simulation.databases import close_spare_connections
 from ..simulation.image import Image
 from ..simulation.loop import simulated
 from .hurried_lives import HurriedLife
