@@ -41,13 +41,18 @@ class NewFile:
     async def _in_thread(self, step: Callable[[], None]) -> None:
         """A step off the loop. Whoever is cancelled meanwhile leaves nothing behind: it is done, and then undone."""
         job = asyncio.get_running_loop().run_in_executor(None, step)
-        try:
-            await asyncio.shield(job)
-        except asyncio.CancelledError:
-            with suppress(Exception):
-                await job
-            self._drop()
-            raise
+        cancelled: asyncio.CancelledError | None = None
+        while not job.done():
+            try:
+                await asyncio.wait([job])
+            except asyncio.CancelledError as error:  # again and again, it may be: the step goes on all the same
+                cancelled = error
+        if cancelled is None:
+            job.result()
+            return
+        job.exception()
+        self._drop()
+        raise cancelled
 
     def _open(self) -> None:
         self._target = os.path.realpath(self._path)

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,35 @@ async def test_a_cancelled_export_leaves_no_unfinished_file(tmp_path: Path, monk
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+
+    assert [path for path in tmp_path.iterdir() if path != out] == []
+
+
+@pytest.mark.parametrize("step", ["_open", "_keep"])
+async def test_an_export_that_is_cancelled_twice_leaves_no_unfinished_file(tmp_path: Path, monkeypatch, step: str):
+    loop, began, gate = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    original = getattr(new_file.NewFile, step)
+
+    def slow(self) -> None:
+        loop.call_soon_threadsafe(began.set)
+        assert gate.wait(20)
+        original(self)
+
+    monkeypatch.setattr(new_file.NewFile, step, slow)
+    out = tmp_path / "out"
+    async with memory() as service:
+        await filled(service)
+        task = asyncio.create_task(export_session(service, "s", out))
+        await began.wait()
+        for _ in range(2):
+            task.cancel()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        loop.call_later(0.05, gate.set)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        gate.set()
+        await loop.run_in_executor(None, lambda: None)
 
     assert [path for path in tmp_path.iterdir() if path != out] == []
 
