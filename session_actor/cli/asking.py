@@ -24,6 +24,7 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 MOMENTS: Final = (
     "a record's number, `first`, `last`, `frame:7`, `checkpoint:NAME`, or a time such as 2026-11-30T16:00 (UTC)"
 )
+_DIGITS: Final = 18
 _OFFERED: Final = 50
 """So many ids are offered for completion."""
 
@@ -170,6 +171,11 @@ def ended_by(damaged: Replay | Records) -> int:
     return CORRUPT
 
 
+def number_in(text: str) -> int | None:
+    """The number of a record or a frame that somebody typed; None: it is none, or has more digits than any can have."""
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
+
+
 def moment_at(replay: Replay, text: str | None) -> Moment:
     """The moment that somebody typed. Raises Stop, MomentUnknown, FrameUnknown, CheckpointUnknown."""
     seqs = replay.seqs()
@@ -178,12 +184,12 @@ def moment_at(replay: Replay, text: str | None) -> Moment:
     if text == "first":
         return replay.at(seq=seqs[0])
     kind, colon, rest = text.partition(":")
-    if colon and kind == "frame" and rest.isdecimal():
-        return replay.at(frame=int(rest))
+    if colon and kind == "frame" and (frame := number_in(rest)) is not None:
+        return replay.at(frame=frame)
     if colon and kind == "checkpoint":
         return replay.at(checkpoint=rest)
-    if text.isdecimal():
-        return replay.at(seq=int(text))
+    if (seq := number_in(text)) is not None:
+        return replay.at(seq=seq)
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

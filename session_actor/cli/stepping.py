@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from session_actor.errors import SessionActorError
 
-from .asking import MOMENTS, moment_at
+from .asking import MOMENTS, moment_at, number_in
 from .codes import Stop
 from .harmless import one_line
 from .moments import moment_text
@@ -84,9 +84,9 @@ class Stepper:
             if text:
                 moment_at(replay, text)
         elif key == "w":
-            text = ask("why is frame number: ").strip()
-            if text.isdecimal():
-                self._told = [one_line(replay.why(int(text), seq=replay.moment.seq).what)]
+            frame = number_in(ask("why is frame number: ").strip())
+            if frame is not None:
+                self._told = [one_line(replay.why(frame, seq=replay.moment.seq).what)]
         else:
             self._told = list(HELP)
 

@@ -112,6 +112,7 @@ def test_a_text_that_nobody_said_is_answered_with_one(run, made):
             ("checkpoint:no", "checkpoint"),
         ),
         ("1999-01-01", "time"),
+        *((f"{before}{'9' * 5000}", "is no moment") for before in ("", "frame:")),
     ],
 )
 def test_what_is_no_moment_is_told_in_one_line(run, made, at, told):

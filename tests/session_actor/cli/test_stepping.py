@@ -67,7 +67,7 @@ def test_one_can_ask_why_where_one_stands(step):
 
 
 def test_what_cannot_be_gone_to_is_told_and_one_goes_on(step):
-    drawn, here = step("g", "r", "?", typed=("blub",))
+    drawn, here = step("g", "r", "?", "w", "g", typed=("blub", "9" * 5000, "9" * 5000))
     assert here == 15
     assert "is no moment" in drawn[1]
     assert "there is no further request" in drawn[2]
