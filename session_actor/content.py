@@ -364,6 +364,7 @@ _FIELDS: Final[dict[type[msgspec.Struct], dict[str, Rule[object]]]] = {
         "model": maybe(text),
         "dialect": maybe(text),
         "stop_reason": maybe(text),
+        "asked": maybe(text),
     },
 }
 """The rule of every field."""

@@ -66,6 +66,9 @@ class Turn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The API that it came from, such as `anthropic`."""
     stop_reason: str | None = None
     """Why the model stopped, in the words of whoever added the turn, such as `end_turn`, `tool_use`, `aborted`."""
+    asked: str | None = None
+    """What the request that it answers calls the model, when `model` cannot tell that it is the same: the name of a
+    deployment, or one of a gateway's own; None: nothing else."""
 
     @property
     def text(self) -> str:

@@ -20,7 +20,7 @@ from .names import branch_name, check_name
 from .plain import is_a, shown
 from .results import bind_results
 from .weight import SMALL, SURELY_FITS, check_size, weight_of
-from .window.requests_made import astray
+from .window.requests_made import asked_as, astray
 
 if TYPE_CHECKING:
     from .blocks import ToolCall
@@ -160,6 +160,8 @@ def add_response(state: State, command: AddResponse, head: int | None) -> Decisi
     turn = checked(content.turn, command.reply, "reply")
     if turn.role != "assistant":
         raise InvalidArgument("reply", f"must be an assistant turn, got one of the role {turn.role}")
+    if command.request is not None:
+        turn = asked_as(state, _request(state, command.request), turn)
     event, weight, found = _pushed(
         state,
         command.on,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from session_actor.blocks import CallRef, Document, Image, Native, Text, Thinking, ToolCall
+from session_actor.models.same import is_same_model
 from session_actor.replies.broken import broke_off
 from session_actor.requests.texts import clean
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .entries import Target
     from .notes import Notes
     from .wire import WireIds
-
-_DATED: Final = re.compile(r"(?:[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$")
 
 
 class Call(NamedTuple):
@@ -76,15 +74,6 @@ def said_by(
     if target.dialect == "openai_responses":
         _keep_groups_whole(pieces, frame, notes)
     return Said([piece for piece in pieces if piece is not None], reader.refused)
-
-
-def is_same_model(said: str | None, asked: str) -> bool:
-    """Whether a reply that names the model `said` is of the model `asked`: replies name the dated version of a name."""
-    return said is not None and (said == asked or _undated(said) == _undated(asked))
-
-
-def _undated(model: str) -> str:
-    return _DATED.sub("", model.removeprefix("models/"))
 
 
 class _Reader:
@@ -162,7 +151,12 @@ class _Reader:
         return Piece(said_media(block, self.frame, self.notes), self.frame)
 
     def _may_think(self, model: str | None) -> bool:
-        return not self.stale and is_same_model(model, self.target.model)
+        return not self.stale and self._is_asked(model)
+
+    def _is_asked(self, model: str | None) -> bool:
+        """Whether what this model said goes back to it: by its name, or by the one that it was asked under."""
+        asked = self.target.model
+        return is_same_model(model, asked) or (model == self.turn.model and self.turn.asked == asked)
 
     def _signature(self, signature: str | None) -> str | None:
         if not signature:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from session_actor.budget.calibration import fail, learn
 from session_actor.budget.readings import Learned
+from session_actor.models.same import is_same_model
 from session_actor.paths import on_path
 
 from .marks import MARKS_KEPT
@@ -56,6 +59,15 @@ def note_answer(state: State, request: int, turns: tuple[Turn, ...] | None, astr
     real = max((_input_tokens(turn.usage) for turn in turns or ()), default=0)
     if event is not None and real:
         state.learned = learn(state.learned, event.quote, real, _on_path(astray))
+
+
+def asked_as(state: State, request: int, turn: Turn) -> Turn:
+    """The answer to a request, with what that calls the model when the answer's own name of it is another."""
+    event = state.requests.get(request)
+    if event is None or turn.asked is not None or event.quote.key.dialect != turn.dialect:
+        return turn
+    asked = event.quote.key.model
+    return turn if is_same_model(turn.model, asked) else msgspec.structs.replace(turn, asked=asked)
 
 
 def _input_tokens(usage: Usage | None) -> int:
