@@ -6,7 +6,6 @@ import asyncio
 import codecs
 import contextlib
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
@@ -14,14 +13,14 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 import click
 
 from .asking import ID, as_json, check_own, check_there, directory, named, opened, stopped
-from .codes import CORRUPT, counted, note
+from .codes import CORRUPT, Stop, counted, note
 from .harmless import shown_id
 from .listing import own_sessions
 from .output import busy, size, tell
 from .store_lines import ExportFile
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import AsyncGenerator
 
     from session_actor.replay import Reader
     from session_actor.transfer.exporting import ExportReport
@@ -70,8 +69,9 @@ def command(
         for session in sessions:
             check_own(session)
             check_there(reader, session)
-        with _written(output) as file:
-            reports = _export(reader, sessions, form, file, quiet=output is None)
+        if output is not None:
+            _check_outside(reader.root, output)
+        reports = asyncio.run(_export(reader, sessions, form, output))
     damage = tuple(report.damage for report in reports if report.damage is not None)
     total = sum(report.size_bytes for report in reports)
     if as_json:
@@ -83,17 +83,24 @@ def command(
     return CORRUPT if damage else 0
 
 
-def _export(reader: Reader, sessions: tuple[str, ...], form: str, file: BinaryIO, *, quiet: bool) -> list[ExportReport]:
+def _check_outside(root: str, output: str) -> None:
+    """Refuse to write among the files of the store. Raises Stop."""
+    if Path(output).resolve().is_relative_to(Path(root).resolve()):
+        raise Stop(f"{output} is inside the store, where nothing but its own files may be: give another place")
+
+
+async def _export(reader: Reader, sessions: tuple[str, ...], form: str, output: str | None) -> list[ExportReport]:
     from session_actor.replay.errors import MomentUnknown
     from session_actor.transfer import export_session
 
     found: list[ExportReport] = []
-    for session in sessions:
-        with contextlib.nullcontext() if quiet else busy(f"exporting {shown_id(session)}"):
-            try:
-                found.append(asyncio.run(export_session(reader, session, file, form)))
-            except MomentUnknown as error:
-                raise stopped(reader, session, error) from error
+    async with _written(output) as file:
+        for session in sessions:
+            with contextlib.nullcontext() if output is None else busy(f"exporting {shown_id(session)}"):
+                try:
+                    found.append(await export_session(reader, session, file, form))
+                except MomentUnknown as error:
+                    raise stopped(reader, session, error) from error
     return found
 
 
@@ -123,24 +130,26 @@ def _escape(character: str) -> str:
     return json.dumps(character)[1:-1] if character != "\x7f" else "\\u007f"
 
 
-@contextlib.contextmanager
-def _written(output: str | None) -> Generator[BinaryIO]:
+@contextlib.asynccontextmanager
+async def _written(output: str | None) -> AsyncGenerator[BinaryIO]:
     """A file that has all of it in the end, or is what it was; None: stdout."""
     if output is None:
         sys.stdout.flush()
         yield cast("BinaryIO", ForTerminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout.buffer
         sys.stdout.flush()
         return
-    target = Path(output)
-    if target.exists() and not target.is_file():  # a device or a pipe is written to, and not replaced by a file
-        with target.open("wb") as file:
-            yield file
+    from session_actor.transfer.new_file import NewFile
+
+    device = _device(output)
+    if device is not None:
+        with device:
+            yield device
         return
-    target = target.resolve()  # nor is a link
-    part = Path(f"{target}.{os.getpid()}.part")
-    try:
-        with part.open("xb") as file:
-            yield file
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    async with NewFile(output) as file:
+        yield file
+
+
+def _device(output: str) -> BinaryIO | None:
+    """A device or a pipe, which is written to, and not replaced by a file; None: it is neither."""
+    target = Path(output)
+    return target.open("wb") if target.exists() and not target.is_file() else None

@@ -60,13 +60,17 @@ class NewFile:
         unfinished = f"{self._target}.{secrets.token_hex(4)}.part"
         self._file = cast("BinaryIO", Path(unfinished).open("xb"))  # noqa: SIM115 - closed by the steps below
         self._unfinished = unfinished
+        try:
+            with suppress(FileNotFoundError):
+                os.fchmod(self._file.fileno(), stat.S_IMODE(Path(self._target).stat().st_mode))  # as what was there
+        except BaseException:
+            self._drop()
+            raise
 
     def _keep(self) -> None:
         file = cast("BinaryIO", self._file)
         try:
             file.flush()
-            with suppress(FileNotFoundError):
-                os.fchmod(file.fileno(), stat.S_IMODE(Path(self._target).stat().st_mode))  # as what was there
             os.fsync(file.fileno())
             file.close()
             Path(self._unfinished).replace(self._target)

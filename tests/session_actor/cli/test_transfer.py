@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import os
+import stat
 import sys
 
 import pytest
@@ -158,3 +159,26 @@ def test_a_pipe_or_a_link_that_an_export_goes_to_stays_one(run, made, tmp_path):
         os.close(reading)
     assert run("export", made, "chat/7", "-o", link).code == 0
     assert (pipe.is_fifo(), link.is_symlink(), file.read_bytes()) == (True, True, sent)
+
+
+def test_a_file_that_an_export_replaces_stays_as_private_as_it_was(run, made, tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    file.chmod(0o600)
+    assert run("export", made, "chat/7", "-o", file).code == 0
+    assert file.stat().st_size > 0
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("name", ["FORMAT", "catalog.db", "log/1.ndjson", "new", "link"])
+def test_an_export_goes_nowhere_into_the_store(run, folder, tmp_path, name):
+    place = folder / name
+    if name == "link":
+        place = tmp_path / "link"
+        place.symlink_to(folder / "LOCK")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    ran = run("export", folder, "chat/7", "-o", place)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert "is inside the store" in ran.err
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
