@@ -279,8 +279,8 @@ def decode_typed(data: bytes | msgspec.Raw, kind: type[_T]) -> _T:
         raise _mismatch(kind) from None
     try:
         return msgspec.convert(_unmarked(orjson.loads(bytes(data))), kind)
-    except (orjson.JSONDecodeError, msgspec.ValidationError, RecursionError):
-        raise _mismatch(kind) from None
+    except (orjson.JSONDecodeError, msgspec.ValidationError, RecursionError, UnicodeEncodeError):
+        raise _mismatch(kind) from None  # UnicodeEncodeError: what msgspec would say of half a surrogate pair
 
 
 @lru_cache(maxsize=256)

@@ -296,6 +296,7 @@ def test_data_that_json_does_not_carry_is_refused(data):
         b'{"text":{"$esc":1}}',
         b'{"text":{"$b64":"AA=="}}',
         b'{"text":"x","parts":[{"type":"unknown"}]}',
+        b'{"text":"x","parts":[{"type":{"$esc":"\\\\ud800"}}]}',
         b'{"text":"x","number":"1"}',
         b'{"text":' + b"[" * 100_000,
     ],
