@@ -105,7 +105,8 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
     arguments: str = "{}"
     """The JSON text exactly as the model wrote it, complete or not. (A dict is accepted and written as JSON.)"""
     signature: str | None = None
-    """What Gemini wants back with it unchanged, as base64 (a `thoughtSignature`); None: nothing."""
+    """What Gemini wants back with it unchanged, as base64 (a `thoughtSignature`), also where it speaks Chat
+    Completions; None: nothing."""
 
     def __repr__(self) -> str:
         """Without the arguments."""
@@ -135,6 +136,9 @@ class Thinking(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
 
     text: str
     signature: str | None = None
+    field: str | None = None
+    """The key of the message that it came under, of a server that speaks Chat Completions: `reasoning`; None: the usual
+    one, `reasoning_content`. Each such server refuses the other."""
 
     def __repr__(self) -> str:
         """Without the text."""

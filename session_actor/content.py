@@ -345,7 +345,7 @@ _FIELDS: Final[dict[type[msgspec.Struct], dict[str, Rule[object]]]] = {
     Document: {**_MEDIA, "name": maybe(text)},
     ToolCall: {"id": text, "name": text, "arguments": arguments, "signature": maybe(text)},
     ToolResult: {"call_id": text, "blocks": result_blocks, "is_error": flag, "ref": maybe(call_ref)},
-    Thinking: {"text": text, "signature": maybe(text)},
+    Thinking: {"text": text, "signature": maybe(text), "field": maybe(text)},
     Native: {"dialect": text, "model": maybe(text), "raw": free},
     Usage: {
         "input_tokens": count,

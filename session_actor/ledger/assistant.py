@@ -138,7 +138,8 @@ class _Reader:
 
     def _native(self, block: Native) -> Piece | None:
         known = known_of(block, "assistant")
-        is_own = block.dialect == self.target.dialect and known.sendable
+        is_part = block.dialect == "openai_chat" and known.reasoning and broke_off(self.turn.stop_reason)
+        is_own = block.dialect == self.target.dialect and known.sendable and not is_part
         if is_own and (not known.reasoning or self._may_think(block.model or self.turn.model)):
             if self.ids.claim(known.item):
                 return Piece(block, self.frame, known.reasoning, known.opens, known.closes)
@@ -161,7 +162,8 @@ class _Reader:
     def _signature(self, signature: str | None) -> str | None:
         if not signature:
             return None
-        if self.turn.dialect == self.target.dialect == "gemini" and self._may_think(self.turn.model):
+        goes_back = self.turn.dialect == self.target.dialect in {"gemini", "openai_chat"}
+        if goes_back and self._may_think(self.turn.model) and is_clean(signature):
             return signature
         self.notes.omit(words.THINKING, self.frame)
         return None

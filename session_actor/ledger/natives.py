@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 _REASONING: Final = frozenset({"thinking", "redacted_thinking", "reasoning"})
 """Types of Anthropic's and OpenAI's blocks of reasoning; Gemini's have a mark `thought`."""
 
+_THOUGHTS: Final = frozenset({"thinking_blocks", "extra_content"})
+"""Fields of messages of Chat Completions that hold reasoning or its signatures, beside those named `reasoning…`."""
+
 _WANT_AN_ANSWER: Final = frozenset(
     {
         "tool_use",
@@ -88,7 +91,7 @@ def known_of(native: Native, place: Place) -> Known:
     kind = kind if type(kind) is str else ""
     text = fields.get("text")
     reasoning = kind in _REASONING or bool(fields.get("thought"))
-    if native.dialect == "openai_chat" and any(key.startswith("reasoning") for key in fields):
+    if native.dialect == "openai_chat" and any(key.startswith("reasoning") or key in _THOUGHTS for key in fields):
         reasoning = True
     plain = text if type(text) is str and not reasoning else None
     if plain is not None and not plain.strip():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from session_actor import content
-from session_actor.blocks import Text, Thinking, ToolCall
+from session_actor.blocks import Native, Text, Thinking, ToolCall
 from session_actor.content import checked
 from session_actor.errors import InvalidArgument
 from session_actor.frames import Turn, Usage
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
     from .fields import Fields
 
+_BACK_AS_IT_CAME: Final = ("reasoning_details", "thinking_blocks", "extra_content")
+"""Fields of a message that their servers want back unchanged: OpenRouter ("Preserving reasoning blocks": Gemini refuses
+calls without), LiteLLM (thinking of Claude), Google ("Thought signatures", OpenAI compatibility)."""
+
 
 def read(reply: Fields) -> Turn:
     """The turn of a `ChatCompletion` with one choice."""
@@ -32,13 +36,16 @@ def read(reply: Fields) -> Turn:
         raise InvalidArgument(choices[0].at("message"), "is missing: a chunk of a stream is no reply")
     usage, stop_reason = _usage(reply.one("usage")), choices[0].word("finish_reason")
     cut = may_be_cut(stop_reason)
-    return Turn("assistant", tuple(_blocks(message, cut=cut)), usage, reply.word("model"), "openai_chat", stop_reason)
+    model = reply.word("model")
+    return Turn("assistant", tuple(_blocks(message, model, cut=cut)), usage, model, "openai_chat", stop_reason)
 
 
-def _blocks(message: Fields, *, cut: bool) -> Iterator[Block]:
-    thought = message.word("reasoning_content") or message.word("reasoning")  # of other servers than OpenAI's
-    if thought:
-        yield Thinking(thought)
+def _blocks(message: Fields, model: str | None, *, cut: bool) -> Iterator[Block]:
+    yield from _thoughts(message)  # of other servers than OpenAI's
+    plain = message.plain()
+    kept = {name: value for name in _BACK_AS_IT_CAME if (value := plain.get(name))}
+    if kept:
+        yield Native("openai_chat", model, checked(content.free, kept, message.where))
     yield from map(Text, filter(None, (*_said(message), message.word("refusal"))))
     calls = message.many("tool_calls")
     for place, call in enumerate(calls):
@@ -46,6 +53,13 @@ def _blocks(message: Fields, *, cut: bool) -> Iterator[Block]:
     old = message.one("function_call")
     if old is not None:
         yield ToolCall("", old.text("name"), _arguments(old, "arguments"))
+
+
+def _thoughts(message: Fields) -> Iterator[Thinking]:
+    if thought := message.word("reasoning_content"):
+        yield Thinking(thought)
+    elif thought := message.word("reasoning"):
+        yield Thinking(thought, field="reasoning")
 
 
 def _said(message: Fields) -> Iterator[str | None]:
@@ -64,7 +78,8 @@ def _call(call: Fields, *, is_cut: bool) -> ToolCall:
     function = call.one("function")
     if function is None:
         raise InvalidArgument(call.at("function"), "is missing")
-    return ToolCall(call.word("id") or "", function.text("name"), _arguments(function, "arguments"))
+    signature = call.part("extra_content").part("google").word("thought_signature")
+    return ToolCall(call.word("id") or "", function.text("name"), _arguments(function, "arguments"), signature)
 
 
 def _arguments(function: Fields, name: str) -> str:

@@ -5,6 +5,8 @@ Many servers speak this dialect, and some take fewer forms than OpenAI: what is 
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.blocks import Image, Native, Text, Thinking, ToolCall
@@ -31,11 +33,18 @@ _MOST_CALLS: Final = 128
 """What the API answers to more: "Invalid 'messages[2].tool_calls': array too long. Expected an array with maximum
 length 128" (github.com/openai/openai-dotnet/issues/317)."""
 _OURS: Final = frozenset({"role", "content", "tool_calls", "function_call"})
+_THOUGHTS: Final = ("reasoning_content", "reasoning")
+"""The keys that servers have for what was thought: DeepSeek and others the first, Groq, Cerebras and others the second,
+which refuse the first ("property 'reasoning_content' is unsupported")."""
+_ASKS_SIGNATURE: Final = re.compile(r"gemini-(?![12](?!\d))")
+_UNSIGNED: Final = "skip_thought_signature_validator"
+"""Stands for the signature of a call that Gemini did not make (Gemini docs, "Thought signatures", FAQ)."""
 
 
-def messages(entries: Sequence[Entry], _model: str, /) -> list[dict[str, Any]]:
+def messages(entries: Sequence[Entry], model: str, /) -> list[dict[str, Any]]:
     """As `Renderer.messages`. Each result is a message of its own, right after the calls; 128 calls are a message."""
-    return one_by_one(shared_out(entries, _MOST_CALLS), _said, _result, _user)
+    said = partial(_said, asks_signature=_ASKS_SIGNATURE.search(model) is not None)
+    return one_by_one(shared_out(entries, _MOST_CALLS), said, _result, _user)
 
 
 def assemble(
@@ -64,19 +73,36 @@ def _user(entry: UserEntry) -> dict[str, Any]:
     return {"role": "user", "content": _content([_part(block) for block in entry.blocks])}
 
 
-def _said(entry: AssistantEntry) -> list[dict[str, Any]]:
+def _said(entry: AssistantEntry, *, asks_signature: bool) -> list[dict[str, Any]]:
     calls = [_call(block) for block in entry.blocks if isinstance(block, ToolCall)]
     text = _BETWEEN.join(_texts(entry.blocks))
     message: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else visible(""))}
     if calls:
         message["tool_calls"] = calls
-    thoughts = [clean(block.text) for block in entry.blocks if isinstance(block, Thinking)]
-    if thoughts:  # DeepSeek and others refuse a turn with calls that comes back without (their docs, "Thinking mode")
-        message["reasoning_content"] = _BETWEEN.join(thoughts)
+    message |= _thoughts(entry.blocks)
     for block in entry.blocks:
-        if isinstance(block, Native):  # fields of the message beside those that have blocks of their own
-            message |= {key: value for key, value in (free_object(block.raw) or {}).items() if key not in _OURS}
+        if isinstance(block, Native):
+            _add_fields(message, free_object(block.raw) or {})
+    if asks_signature and calls and "reasoning_details" not in message:  # which hold it, where a router serves Gemini
+        calls[0].setdefault("extra_content", _signed(_UNSIGNED))
     return [message]
+
+
+def _add_fields(message: dict[str, Any], fields: dict[str, Any]) -> None:
+    """Put in fields of a message beside those that have blocks of their own; those of several turns are one list."""
+    for key, value in fields.items():
+        if key not in _OURS:
+            before = message.get(key)
+            message[key] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
+
+
+def _thoughts(blocks: Iterable[object]) -> dict[str, str]:
+    """What was thought, by its keys: DeepSeek and others refuse calls without ("Thinking mode")."""
+    found: dict[str, list[str]] = {}
+    for block in blocks:
+        if isinstance(block, Thinking):
+            found.setdefault(block.field if block.field in _THOUGHTS else _THOUGHTS[0], []).append(clean(block.text))
+    return {key: _BETWEEN.join(texts) for key, texts in found.items()}
 
 
 def _texts(blocks: Iterable[object]) -> list[str]:
@@ -85,7 +111,13 @@ def _texts(blocks: Iterable[object]) -> list[str]:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     function = {"name": wire_name(call.name), "arguments": clean(call.arguments)}
-    return {"id": call.id, "type": "function", "function": function}
+    made: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
+    return {**made, "extra_content": _signed(call.signature)} if call.signature else made
+
+
+def _signed(signature: str) -> dict[str, Any]:
+    """How Google carries a signature in this form."""
+    return {"google": {"thought_signature": signature}}
 
 
 def _result(result: ShownResult) -> dict[str, Any]:

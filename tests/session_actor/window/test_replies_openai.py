@@ -174,7 +174,11 @@ def test_what_came_from_the_cache_is_part_of_the_input_already(reply):
         ({"content": None, "refusal": "No."}, (Text("No."),)),
         ({"content": ""}, ()),
         ({"content": "a", "reasoning_content": "Hm"}, (Thinking("Hm"), Text("a"))),
-        ({"content": "a", "reasoning": "Hm"}, (Thinking("Hm"), Text("a"))),
+        ({"content": "a", "reasoning": "Hm"}, (Thinking("Hm", field="reasoning"), Text("a"))),
+        (
+            {"content": "a", "reasoning_content": "Hm", "reasoning": "Hm"},
+            (Thinking("Hm"), Text("a")),
+        ),
         ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, (Text("a"), Text("b"))),
         ({"content": None, "audio": {"id": "a", "data": "eA==", "transcript": "spoken"}}, (Text("spoken"),)),
         ({"content": None, "function_call": {"name": "ls", "arguments": "{}"}}, (ToolCall("", "ls", "{}"),)),
