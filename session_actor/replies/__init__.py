@@ -29,7 +29,8 @@ def turn_of(reply: object, dialect: Dialect | None = None) -> Turn:
     - `usage` counts alike for all: what came from a cache or was written to one is part of `input_tokens`, reasoning is
       part of `output_tokens`; `usage.raw` is the provider's own report.
     - The arguments of a call are the JSON text that the model wrote; where the SDK gives a dict, that as JSON. Of a
-      call with which a reply of anthropic was cut off, the closing brace is left out: it must not pass for complete.
+      call with which a reply of anthropic broke off (cut off, `max_tokens`, `refusal`), the closing brace is left out:
+      it must not pass for complete.
     - Text, thinking with its signature and calls become blocks of those kinds, any other block a `Native`, verbatim.
 
     Raises InvalidArgument, which names the place, for what is no complete reply of that form (an error, an event, a

@@ -9,6 +9,7 @@ from session_actor.blocks import Native, Text, Thinking, ToolCall
 from session_actor.content import checked
 from session_actor.errors import InvalidArgument
 from session_actor.frames import Turn, Usage
+from session_actor.replies.broken import may_be_cut
 
 if TYPE_CHECKING:
     from session_actor.blocks import Block
@@ -30,8 +31,9 @@ def read(reply: Fields) -> Turn:
     model, stop_reason = reply.word("model"), reply.word("stop_reason")
     parts = reply.many("content")
     blocks: list[Block] = []
+    may_be_part = may_be_cut(stop_reason)
     for part in parts:
-        block = _block(part, model, cut_off=stop_reason is None and part is parts[-1])
+        block = _block(part, model, cut_off=may_be_part and part is parts[-1])
         if block is not None:
             blocks.append(block)
     return Turn("assistant", tuple(blocks), _usage(reply.one("usage")), model, "anthropic", stop_reason)
@@ -53,8 +55,8 @@ def _block(part: Fields, model: str | None, *, cut_off: bool) -> Block | None:
 def _arguments(part: Fields, *, cut_off: bool) -> str:
     """The arguments as JSON text.
 
-    The SDK shows what came of a call's JSON so far as a dict that is whole. When the reply ended there, nobody can know
-    whether more was to come: the brace that the model did not write is left out again.
+    The API and the SDK show what came of a call's JSON so far as a dict that is whole. When the reply ended there, at
+    its longest too, nobody can know whether more was to come: the brace that the model did not write is left out again.
     """
     written = checked(content.arguments, part.get("input"), part.at("input"))
     return written[:-1] if cut_off and type(part.get("input")) is dict else written

@@ -13,6 +13,7 @@ _BROKE_OFF: Final = frozenset(
         "aborted",
         "cancelled",
         "canceled",
+        "content_filter",
         "error",
         "failed",
         "incomplete",
@@ -22,6 +23,7 @@ _BROKE_OFF: Final = frozenset(
         "max_output_tokens",
         "max_tokens",
         "model_context_window_exceeded",
+        "refusal",
     }
 )
 """Stop reasons, in lower case, after which a call may be a part of one."""

@@ -230,6 +230,22 @@ def test_wherever_a_stream_breaks_off_its_last_call_does_not_pass_for_complete(s
     assert all(json.loads(call.arguments) == {"path": "/home"} for call in calls[:-1])
 
 
+@pytest.mark.parametrize("reason", ["max_tokens", "model_context_window_exceeded", "refusal"])
+async def test_a_call_in_which_a_reply_came_to_its_end_is_not_to_be_run(session, reason):
+    calls = [{"type": "tool_use", "id": f"toolu_{n}", "name": "rm", "input": {"path": "/home"}} for n in (1, 2)]
+    await session.add_user("hi")
+    frame = await session.add_response(replied(content=calls, stop_reason=reason))
+    assert [block.arguments for block in frame.turns[0].blocks] == ['{"path":"/home"}', '{"path":"/home"']
+    assert [call.id for call in await session.pending_calls()] == ["toolu_1"]
+
+
+async def test_a_call_after_which_a_reply_went_on_is_whole(session):
+    content = [{"type": "tool_use", "id": "toolu_1", "name": "rm", "input": {}}, {"type": "text", "text": "and"}]
+    await session.add_user("hi")
+    await session.add_response(replied(content=content, stop_reason="max_tokens"))
+    assert [call.arguments for call in await session.pending_calls()] == ["{}"]
+
+
 def test_thinking_that_was_cut_off_has_no_signature(streams):
     assert turn_of(streams.anthropic(events(cut=3), breaks=True)).blocks == (Thinking("Let "),)
 
