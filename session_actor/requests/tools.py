@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.errors import InvalidArgument
+from session_actor.models.profiles import key
 from session_actor.plain import shown
 
 from .texts import clean, free_object, wire_name
@@ -24,6 +25,45 @@ _NAMES: Final = {
     "openai_responses": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
 }
 """The names of tools that each dialect takes (the API references: tools, function declarations)."""
+
+
+_MOST: Final = 128
+"""What OpenAI answers to more in Chat Completions: "Invalid 'tools': array too long. Expected an array with maximum
+length 128" (github.com/zed-industries/zed/issues/42393). Other servers of that dialect take more."""
+_OF_OPENAI: Final = re.compile(r"(?:chat)?gpt-(?!oss)|o\d(?:-|$)")
+
+
+def check_number(instructions: Instructions | None, dialect: str, model: str) -> None:
+    """Raise `InvalidArgument` for more tools than OpenAI takes: only the embedder knows which the model can do without.
+
+    `model`: who is asked.
+    """
+    if dialect != "openai_chat" or instructions is None or not _OF_OPENAI.match(key(model)):
+        return
+    count = len(instructions.tools) + len(native_tools_of(instructions, dialect, model))
+    if count > _MOST:
+        raise InvalidArgument(
+            "tools",
+            f"are {count}: {model} takes {_MOST} at most; configure(tools=[…]) with fewer, or ask in another dialect",
+        )
+
+
+def check_distinct(instructions: Instructions | None, dialect: str, model: str) -> None:
+    """Raise `InvalidArgument` for a tool with the name of one of the provider's own: "Tool names must be unique"."""
+    own = {_name_of(tool) for tool in native_tools_of(instructions, dialect, model)}
+    for place, tool in enumerate(tools_of(instructions) if own else ()):
+        if tool.name in own:
+            raise InvalidArgument(
+                f"tools[{place}].name",
+                f"is {shown(tool.name)}, as one of {dialect}'s own tools; configure(tools=[…]) with another name",
+            )
+
+
+def _name_of(tool: dict[str, Any]) -> object:
+    """The name of a provider's own tool, if it has one; Chat Completions has it one level deeper."""
+    kind = tool.get("type")
+    inner = tool.get(kind) if isinstance(kind, str) else None
+    return cast("dict[str, Any]", inner).get("name") if isinstance(inner, dict) else tool.get("name")
 
 
 def check_names(instructions: Instructions | None, dialect: str) -> None:

@@ -15,7 +15,7 @@ from session_actor.compaction.overlays import changes_on, pinned_below
 from session_actor.ledger.view import View, stale_below
 from session_actor.paths import on_path, path_runs
 from session_actor.requests.own import owned
-from session_actor.requests.tools import check_names
+from session_actor.requests.tools import check_distinct, check_names, check_number
 from session_actor.runs import contains
 
 from .marks import in_force
@@ -69,11 +69,13 @@ class Window:
     def assembled(self, ask: Ask, output: int, tools_used: list[str]) -> dict[str, Any]:
         """A request without its messages and without `extra`, the caller's own; rendered once for as long as it is so.
 
-        Raises `InvalidArgument` for a tool whose name the dialect refuses.
+        Raises `InvalidArgument` for a tool whose name the dialect refuses or that two have, and for too many tools.
         """
         known, asked = self._assembled, (ask.dialect, ask.model, output, tools_used)
         if known is None or known[0] is not ask.instructions or known[1] != asked:
             check_names(ask.instructions, ask.dialect)
+            check_distinct(ask.instructions, ask.dialect, ask.model)
+            check_number(ask.instructions, ask.dialect, ask.model)
             made = ask.renderer.assemble(ask.model, ask.instructions, [], output, tools_used)
             if ask.profile.says_max_tokens and ask.dialect == "openai_chat":
                 made["max_tokens"] = made.pop("max_completion_tokens")

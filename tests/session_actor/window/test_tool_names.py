@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_actor import InvalidArgument, Tool, validate_request
+from session_actor import InvalidArgument, Native, Tool, validate_request
 from session_actor.commands import AddUser, BuildRequest, Configure
 from session_actor.frames import Instructions
 from session_actor.requests import dialect_of
@@ -57,6 +57,45 @@ def test_names_are_refused_exactly_when_the_validator_finds_them_wrong(dialect, 
             check_names(instructions, dialect)
     else:
         check_names(instructions, dialect)
+
+
+@pytest.mark.parametrize("model", ["gpt-5", "azure/gpt-4.1", "o3", "chatgpt-4o-latest"])
+def test_more_tools_than_openai_takes_are_refused_with_their_number(live, model):
+    live.do(Configure(tools=[Tool(f"t{number}") for number in range(129)]))
+    live.do(AddUser("Hello"))
+    refused = live.refuses(InvalidArgument, BuildRequest("openai_chat", model=model))
+    assert refused.what == "tools"
+    assert "129" in str(refused)
+    live.do(Configure(tools=[Tool(f"t{number}") for number in range(128)]))
+    assert len(live.ask("openai_chat", model=model)["tools"]) == 128
+
+
+@pytest.mark.parametrize(
+    ("other", "model"),
+    [("openai_responses", "gpt-5"), ("anthropic", "claude-sonnet-4-5"), ("gemini", "gemini-2.5-pro")],
+)
+def test_who_takes_more_tools_gets_them(live, other, model):
+    live.do(Configure(tools=[Tool(f"t{number}") for number in range(129)]))
+    live.do(AddUser("Hello"))
+    assert "t128" in shown(live.ask(other, model=model))
+
+
+@pytest.mark.parametrize(
+    ("own", "raw"),
+    [
+        ("anthropic", {"type": "bash_20250124", "name": "bash"}),
+        ("openai_chat", {"type": "custom", "custom": {"name": "bash"}}),
+        ("openai_responses", {"type": "custom", "name": "bash"}),
+    ],
+)
+def test_a_tool_that_is_called_as_one_of_the_providers_own_is_refused_there_alone(live, own, raw):
+    live.do(Configure(tools=[Tool("ls"), Tool("bash"), Native(own, None, raw)]))
+    live.do(AddUser("Hello"))
+    for dialect in DIALECTS:
+        if dialect == own:
+            assert live.refuses(InvalidArgument, BuildRequest(dialect)).what == "tools[1].name"
+        else:
+            assert '"bash"' in shown(live.ask(dialect))
 
 
 @pytest.mark.parametrize("schema", ["object", 5, [], ["type"], True, float("nan")])
