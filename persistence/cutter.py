@@ -388,7 +388,7 @@ class Cutter:
         """Remove the files of a session that is dead, if that has not been done."""
         if not log.removed:
             async with self._snapshots:
-                await self._thread.run(lambda: self._remover.remove(log.session, log.birth))
+                await self._thread.run(lambda: self._remover.remove(log.session, log.birth, log.followed_by))
             log.removed = True
 
 

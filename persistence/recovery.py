@@ -319,7 +319,9 @@ class LogRecovery:
             if other is not log and last_place(log) > last_place(other):
                 newest[log.session] = log
         for log in self._births.values():
-            log.dead = log.dead or newest[log.session] is not log
+            last = newest[log.session]
+            if last is not log:
+                log.dead, log.followed_by = True, None if last.dead else last.birth
             if log.dead and log not in self._buried:
                 self._found.dead.append(log)
         return {session: log for session, log in newest.items() if log not in self._buried}

@@ -28,16 +28,17 @@ _HEADER_BYTES = 16 * 1024
 
 
 class _Births(NamedTuple):
-    """The births of a session that are dead, and the one that the catalog has now."""
+    """The births of a session that are dead, the one that the catalog has now, and the one that the log has."""
 
     session: str
     dead: set[str]
     newest: str | None
+    followed_by: str | None
 
     @property
     def is_one_alive(self) -> bool:
-        """Whether the catalog has a birth that is not dead."""
-        return self.newest is not None and self.newest not in self.dead
+        """Whether there is a birth that is not dead."""
+        return self.followed_by is not None or (self.newest is not None and self.newest not in self.dead)
 
     def has(self, birth: str) -> bool:
         """Whether a birth is dead."""
@@ -45,7 +46,7 @@ class _Births(NamedTuple):
 
     def has_copy(self, header: JournalHeader) -> bool:
         """Whether a file is a copy of a dead birth, and not what the session is now."""
-        return header.copies in self.dead and header.birth != self.newest
+        return header.copies in self.dead and header.birth not in {self.newest, self.followed_by}
 
 
 class Remover(NamedTuple):
@@ -56,10 +57,13 @@ class Remover(NamedTuple):
     journals: str
     snapshots: str
 
-    def remove(self, session: str, birth: str) -> None:
-        """Remove all files of a birth that is dead; again: no effect. Blocks. Raises OSError, `CatalogCorrupt`."""
-        row = self.catalog.get(session)
-        births = _Births(session, {birth, *self.catalog.dead_births(session)}, None if row is None else row.birth)
+    def remove(self, session: str, birth: str, followed_by: str | None = None) -> None:
+        """Remove all files of a birth that is dead; again: no effect. Blocks. Raises OSError, `CatalogCorrupt`.
+
+        `followed_by`: the birth that the log has now, which an older catalog may not know; None: the catalog knows.
+        """
+        row, dead = self.catalog.get(session), {birth, *self.catalog.dead_births(session)}
+        births = _Births(session, dead, None if row is None else row.birth, followed_by)
         counted = set(self.catalog.files.numbers(session, birth))
         if row is not None and row.birth == birth:
             counted.add(row.journal)

@@ -170,12 +170,18 @@ class SessionCopy:
         return max(0, newest - mender.link.seq)
 
     def _old_numbers(self, files: Sequence[Expected]) -> list[int]:
-        """The files of the old birth; those that nobody counts are kept, for an older catalog may not know of them."""
+        """The files of the old birth, and copies of it; those that nobody counts are kept.
+
+        An older catalog may not know of them, nor of the salvage that made such a copy.
+        """
         source, counted = self._source, {file.number for file in files}
         pruned, found = set(self._catalog.files.numbers(source.session, source.birth)), set(counted)
         for number in set(journal_numbers(self._disk, self._folder, source.session)) - counted - self._written:
             walk = Walk(self._disk, f"{self._folder}/{journal_path(source.session, number)}")
-            if walk.header is not None and (walk.header.session, walk.header.birth) == (source.session, source.birth):
+            header = walk.header
+            if header is None or header.session != source.session:
+                continue
+            if source.birth in {header.birth, header.copies}:
                 found.add(number)
                 if number not in pruned:
                     self._keep(walk.path)
@@ -284,8 +290,7 @@ class SessionCopy:
 
     def _keep_lines(self, lines: list[bytes]) -> None:
         """Keep records of the log that do not count any more."""
-        name = f"{journal_path(self._source.session, 0).rpartition('/')[2]}-{self._source.birth}.void"
-        self._kept_at.append(self._aside.add(b"".join(lines), name))
+        self._kept_at.append(self._aside.add(b"".join(lines), void_name(self._source.session, self._source.birth)))
 
     def _write(self, copy: JournalCopy, kept: list[Kept]) -> None:
         for line, record in kept:
@@ -302,6 +307,11 @@ def _before(walk: Walk, file: Expected) -> Link:
     if walk.header is not None:
         return Link(walk.header.continues.seq, walk.header.continues.sum)
     return Link((file.first_seq or 1) - 1, "", is_gap=True)
+
+
+def void_name(session: str, birth: str) -> str:
+    """By what name records of the log are kept that do not count any more."""
+    return f"{journal_path(session, 0).rpartition('/')[2]}-{birth}.void"
 
 
 def commit_of(catalog: Catalog, source: Source, copied: Copied) -> CutCommit:

@@ -11,7 +11,8 @@ from .gap import Link, first_misfit
 from .keeping import Aside
 from .record import Record, decode_record
 from .reserve import is_full
-from .salvage import SessionCopy, Source, commit_of, old_files, remove_files
+from .salvage import SessionCopy, Source, commit_of, old_files, remove_files, void_name
+from .scan import TOMBSTONE
 from .segment import read_spans
 from .session_log import Extent, SessionLog
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .engine import Engine
     from .mending import Salvage
     from .recovered import Recovered
+    from .salvage import Copied
     from .segment import Segment
     from .storage import Disk
 
@@ -59,6 +61,8 @@ class Salvager:
         self._engine = engine
         self._salvage: Salvage = salvage
         self._replaced = replaced
+        self._births: dict[str, list[tuple[SessionLog, Segment]]] = {}
+        """The births of each session that the log has, and where, once they were asked for."""
 
     async def session(self, log: SessionLog, lost_at_end: int = 0, kept_at: tuple[str, ...] = ()) -> Salvaged | None:
         """Copy what can be kept of a session to a new birth; all its records must be written. None: nothing can.
@@ -75,9 +79,9 @@ class Salvager:
                 raise NotDurable(log.appended_seq, "written", str(engine.trouble.lost))
             if log.dead or log.dying or await self._is_void(log):
                 return None
-            segments = [segment for segment in engine.log.live() if log in segment.spans]
+            live = engine.log.live()
             try:
-                ready = await engine.run_cut(lambda: self._copy(log, segments, lost_at_end, kept_at))
+                ready = await engine.run_cut(lambda: self._copy(log, live, lost_at_end, kept_at))
                 if ready is not None:
                     await self._replace(log, ready)
             except BaseException:
@@ -86,35 +90,54 @@ class Salvager:
         return None if ready is None else ready.salvaged
 
     async def _is_void(self, log: SessionLog) -> bool:
-        """Whether the catalog has another birth in the place of this one; whoever holds it loses it then."""
-        catalog, unforgotten = self._engine.catalog, self._engine.cutter.unforgotten
+        """Whether the catalog has this birth as dead; whoever holds it loses it then.
 
-        def job() -> bool:
-            row = catalog.get(log.session)
-            is_replaced = row is not None and row.birth != log.birth and (log.session, row.birth) not in unforgotten
-            return is_replaced or log.birth in catalog.dead_births(log.session)
-
-        is_void = await self._engine.run_cut(job)
+        That it has another birth for the session says nothing: it may be older than this one.
+        """
+        catalog = self._engine.catalog
+        is_void = await self._engine.run_cut(lambda: log.birth in catalog.dead_births(log.session))
         if is_void:
             log.dead = True
             log.end_lease()
         return is_void
 
-    def _copy(
-        self, log: SessionLog, segments: list[Segment], lost_at_end: int, kept_at: tuple[str, ...]
-    ) -> _Ready | None:
+    def _copy(self, log: SessionLog, live: list[Segment], lost_at_end: int, kept_at: tuple[str, ...]) -> _Ready | None:
         catalog, layout = self._engine.catalog, self._engine.layout
         row = catalog.get(log.session)
         if row is not None and row.birth != log.birth:  # that one is deleted, and the catalog not told yet
             row = None
-        logged = partial(self._logged, log, segments)
+        logged = partial(self._logged, log, [segment for segment in live if log in segment.spans])
         source = Source(log.session, log.birth, log.created_us, row, logged, lost_at_end, log.unusable)
         copied = SessionCopy(self._disk, layout, catalog, source, self._salvage).run()
         if copied is None:
             return None
         lost = copied.dropped + sum(last - first + 1 for first, last in copied.gaps)
-        salvaged = Salvaged(log_of(copied.row), copied.dropped, (*kept_at, *copied.kept_at), lost)
+        spare = self._keep_spare(log, live, copied) if lost else ()
+        salvaged = Salvaged(log_of(copied.row), copied.dropped, (*kept_at, *copied.kept_at, *spare), lost)
         return _Ready(salvaged, commit_of(catalog, source, copied), old_files(self._disk, layout, source, copied))
+
+    def _keep_spare(self, log: SessionLog, live: list[Segment], copied: Copied) -> list[str]:
+        """Keep what is lost and the log still has, as records of a birth that was salvaged before: they go with it."""
+        kept: list[bytes] = []
+        for other, segments in self._salvaged_before(log, live).items():
+            records = list(self._logged(other, segments))
+            if not (records and records[-1][0].kind == TOMBSTONE):  # what was deleted is not kept
+                kept += [line for record, line in records if _is_lost(record.seq, copied)]
+        if not kept:
+            return []
+        return [Aside(self._disk, self._engine.layout.aside).add(b"".join(kept), void_name(log.session, log.birth))]
+
+    def _salvaged_before(self, log: SessionLog, live: list[Segment]) -> dict[SessionLog, list[Segment]]:
+        """The dead births of a session that the log has, and where."""
+        if not self._births:
+            for segment in live:
+                for one in list(segment.spans):  # at once: others may be added meanwhile
+                    self._births.setdefault(one.session, []).append((one, segment))
+        found: dict[SessionLog, list[Segment]] = {}
+        for one, segment in self._births.get(log.session, ()):
+            if one is not log and one.dead:
+                found.setdefault(one, []).append(segment)
+        return found
 
     async def _replace(self, log: SessionLog, ready: _Ready) -> None:
         """Let the new birth count. When that fails, find out whether it happened all the same."""
@@ -221,6 +244,10 @@ class Salvager:
 def log_of(row: CatalogRow) -> SessionLog:
     """A session that is whole in its journal."""
     return SessionLog(row.session, row.birth, row.created_us, Extent(row.journal, row.bytes, row.seq, row.sum, row.crc))
+
+
+def _is_lost(seq: int, copied: Copied) -> bool:
+    return seq > copied.row.seq or any(first <= seq <= last for first, last in copied.gaps)
 
 
 def _lost_at_end(recovered: Recovered, log: SessionLog) -> int:

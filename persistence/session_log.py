@@ -44,6 +44,7 @@ class SessionLog:
         "dead",
         "dying",
         "extent",
+        "followed_by",
         "lease",
         "owner",
         "removed",
@@ -74,6 +75,8 @@ class SessionLog:
         """Its tombstone is queued."""
         self.broken_until = 0
         """A queued record could not be encoded: it and what was queued behind it, up to this position, is refused."""
+        self.followed_by: str | None = None
+        """The birth that its id has now, says the log; None: the catalog knows, or there is none."""
         self.removed = False
         """Its files are gone, after it was deleted."""
         self.ahead: InFiles | None = None
