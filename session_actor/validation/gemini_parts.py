@@ -37,6 +37,9 @@ def _camel(key: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
+_KIND_OF: Final = {spelled: kind for kind in KINDS for spelled in (kind, _camel(kind))}
+
+
 def field(holder: Mapping[str, Any], key: str) -> Any:
     """The value of a key in either spelling; None when it is missing or null."""
     value = holder.get(key)
@@ -58,7 +61,7 @@ def part(problems: Problems, path: str, item: object, name_form: re.Pattern[str]
     found = problems.mapping(path, item)
     if found is None:
         return None
-    given = [kind for kind in KINDS if field(found, kind) is not None]
+    given = list({_KIND_OF[key] for key, held in found.items() if key in _KIND_OF and held is not None})
     if len(given) != 1:
         problems.add(path, "source", f"must hold exactly one kind of data; it holds {len(given)}")
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from session_actor.requests.limits import limits_of
 
@@ -35,23 +35,21 @@ def whole(problems: Problems, dialect: str, messages: object, where: str) -> Non
     What is counted is at most what is sent: texts by their characters, media by their base64.
     """
     limits, images, characters = limits_of(dialect), 0, 0
-    left: list[object] = [messages]
+    left: list[Iterable[Any]] = [(messages,)]
     met: dict[int, object] = {}  # a list may hold itself
     while left:
-        value = left.pop()
-        if isinstance(value, str):
-            characters += len(value)
-        elif isinstance(value, bytes):
-            characters += (len(value) + 2) // 3 * 4
-        elif id(value) not in met:
-            met[id(value)] = value
-            if isinstance(value, list):
-                left += cast("list[object]", value)
-            elif isinstance(value, tuple):
-                left += cast("tuple[object, ...]", value)
-            elif (found := as_mapping(value)) is not None:
-                images += _is_image(found)
-                left += [item for key, item in found.items() if key not in _WRITTEN]
+        for value in left.pop():
+            if isinstance(value, str):
+                characters += len(value)
+            elif isinstance(value, bytes):
+                characters += (len(value) + 2) // 3 * 4
+            elif value is not None and id(value) not in met:
+                met[id(value)] = value
+                if isinstance(value, (list, tuple)):
+                    left.append(value)  # pyright: ignore[reportUnknownArgumentType] - of anything
+                elif (found := as_mapping(value)) is not None:
+                    images += _is_image(found)
+                    left.append([item for key, item in found.items() if key not in _WRITTEN])
     if limits.images is not None and images > limits.images:
         problems.add(where, "limit", f"hold {images:,} images; the provider takes {limits.images:,} in one request")
     if limits.megabytes is not None and characters > limits.megabytes << 20:

@@ -137,6 +137,8 @@ class Problems:
 
 def as_mapping(value: object) -> Mapping[str, Any] | None:
     """A dict as it is, a model of an SDK as the dict that it stands for; None: neither."""
+    if value is None or isinstance(value, str):
+        return None
     if isinstance(value, (dict, Mapping)):  # a dict first: asking the abstract class is slow
         return value  # pyright: ignore[reportUnknownVariableType] - of anything
     dump = getattr(value, "model_dump", None)

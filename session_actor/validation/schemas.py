@@ -95,15 +95,18 @@ def _levels(
         yield from level
         below = [as_mapping(inner) for outer in level for inner in inside(outer)]
         level = list({id(found): found for found in below if found is not None}.values())  # each once: no circle grows
+        if not level:
+            return
 
 
 def _inside(schema: Mapping[str, Any]) -> Iterator[Any]:
-    for key in _SINGLE:
-        yield schema.get(key)
-    for key in _MAPS:
-        yield from (as_mapping(schema.get(key)) or {}).values()
-    for key in (*_LISTS, "items"):
-        yield from list_of(schema.get(key)) or ()
+    for key, value in schema.items():
+        if key in _SINGLE:
+            yield value
+        if key in _MAPS:
+            yield from (as_mapping(value) or {}).values()
+        elif key in _LISTS or key == "items":
+            yield from list_of(value) or ()
 
 
 def _openapi_inside(schema: Mapping[str, Any]) -> Iterator[Any]:
