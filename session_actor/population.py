@@ -85,6 +85,8 @@ class Population:
         self.code_change: CodeChange | None = None
         self.heir: Population | None = None
         """The next generation's, while it takes over and afterwards; None: there is none."""
+        self.source: Population | None = None
+        """The one whose sessions are on their way here; None: none are."""
         self._options = options
         self.closed: Callable[[], SessionActorError] | None = None
         self._mailbox = MailboxSpec(options.mailbox_limit, "block")
@@ -128,12 +130,17 @@ class Population:
 
     def cell(self, session_id: str) -> Cell:
         """The cell of this session, shared by all its handles."""
-        cell = self._live.get(session_id) or self._dormant.get(session_id)
+        cell = self._known(session_id)
         if cell is None and self.heir is not None:
             return self.heir.cell(session_id)
+        if cell is None and self.source is not None:
+            cell = self.source._known(session_id)  # noqa: SLF001 - of its own class
         if cell is None:
             cell = self._dormant[session_id] = Cell(session_id, self)
         return cell
+
+    def _known(self, session_id: str) -> Cell | None:
+        return self._live.get(session_id) or self._dormant.get(session_id)
 
     def wake(self, cell: Cell, birth: Birth | None = None) -> ServerRef:
         """Start the server of a dormant session; its mailbox accepts at once. `birth`: how to make it if it is new.
@@ -153,6 +160,9 @@ class Population:
             self.leave(cell)
             cell.home = self.heir
             return self.heir._spawn(cell, start)  # noqa: SLF001 - of its own class
+        if self.source is not None:
+            self.source.leave(cell)
+            cell.home = self
         closed = self.why_closed()
         if closed is not None:
             raise closed

@@ -45,12 +45,14 @@ async def _move_all(former: Population, heir: Population, *, back: bool) -> int:
     """`back`: to where they came from."""
     heir.share_shelves(former)
     heir.heir, former.heir = None, heir
+    heir.source, former.source = former, None
     count = 0
     while True:
         live, dormant = former.cells()
         for cell in dormant:
             _move_resting(cell, former, heir)
         if not live:
+            heir.source = None
             return count
         for cell in live:
             if former.has(cell):  # else it was deleted meanwhile, or woken there, which is as good

@@ -17,6 +17,7 @@ from session_actor import (
     SessionService,
 )
 from session_actor.handover import values
+from session_actor.population import Population
 from session_actor.supervisors import swap
 
 from ..conftest import Poison
@@ -212,3 +213,48 @@ async def test_a_session_whose_code_change_ends_the_process_stays_with_the_old_g
             await heir.start()
         assert session._cell.home is lives.service._lifetime.population
         assert (await session.push("hello", "hi")).depth == 1
+
+
+async def test_a_session_that_is_asked_for_while_it_goes_back_is_the_one_that_is_there(folder):
+    def refuse_the_last(_version: int, value: dict) -> dict:
+        if value["session"] == f"s{SESSIONS - 1:02}":
+            raise ValueError("not this one")
+        return value
+
+    async def ask(service, number: int) -> None:
+        while not done.is_set():
+            session = await service.session(f"s{number:02}")
+            asked.append((await session.push("x"), session))
+            await asyncio.sleep(0)
+
+    async with generations(folder) as lives:
+        sessions, done, asked = await crowd(lives.service), asyncio.Event(), []
+        asking = [asyncio.create_task(ask(lives.service, number)) for number in range(SESSIONS)]
+        heir = SessionService.take(await lives.service.handover(), code_change=refuse_the_last)
+        with pytest.raises(HandoverFailed):
+            await heir.start()
+        done.set()
+        await asyncio.gather(*asking)
+        cells = {session.id: session._cell for session in sessions}
+        assert {session._cell for _, session in asked} == set(cells.values())
+        for session in sessions:
+            assert session._cell.home is lives.service._lifetime.population
+            assert len(await inputs(session)) == sum(one.id == session.id for _, one in asked)
+        assert children_of(lives.service) == sorted(cells)
+
+
+async def test_a_session_that_is_woken_while_the_sessions_go_back_is_served_by_the_old_generation():
+    async with generations(MemoryStore()) as lives:
+        session = await lives.service.session("user-42", create=True)
+        former = lives.service._lifetime.population
+        heir = Population(former.store, former._options)
+        heir.root = former.root
+        await former.rest("user-42")
+        heir.take_in(session._cell)
+        former.leave(session._cell)
+        former.source = heir
+        again = await lives.service.session("user-42")
+        assert again._cell is session._cell
+        assert session._cell.home is former
+        assert heir.cells() == ([], [])
+        assert (await session.push("x")).depth == 1
