@@ -21,7 +21,7 @@ from session_actor.supervisors import (
     swap,
 )
 
-from .support import Add, Life, Note, Server, turns, until
+from .support import AT_ONCE, Add, Life, Note, Server, turns, until
 
 KINDS = ["a supervisor", "a bare task"]
 
@@ -76,7 +76,7 @@ async def test_a_message_to_what_is_no_server_is_refused_at_once_by_name(kind: s
 
 async def test_a_place_whose_function_makes_a_server_next_time_takes_messages_then(life: Life) -> None:
     made: list[Any] = [Server(life), Supervisor()]
-    async with DynamicSupervisor() as root:
+    async with DynamicSupervisor(backoff=AT_ONCE) as root:
         ref = root.spawn(ChildSpec("it", start=made.pop))
         await ref.started()
         ref.kill()
