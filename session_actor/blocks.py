@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import msgspec
 
@@ -107,6 +107,15 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
     signature: str | None = None
     """What Gemini wants back with it unchanged, as base64 (a `thoughtSignature`), also where it speaks Chat
     Completions; None: nothing."""
+    more: Free = NULL
+    """What else its provider says of it, as a dict, such as the `toolset_name` of Anthropic and the `namespace` of
+    Responses: sent back to the same dialect. Any value when given, JSON text in a frame; `more_value` reads it."""
+
+    @property
+    def more_value(self) -> dict[str, Any]:
+        """That as a Python value, a fresh copy each time; empty when there is none."""
+        value = thawed(self.more)
+        return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
     def __repr__(self) -> str:
         """Without the arguments."""

@@ -271,6 +271,14 @@ def schema(value: object) -> msgspec.Raw:
     return kept
 
 
+def free_dict(value: object) -> msgspec.Raw:
+    """A dict that JSON can hold exactly, as its JSON text; None: none."""
+    kept = free(value)
+    if kept is not NULL and not isinstance(thawed(kept), dict):
+        raise _Bad(f"must be a dict, or None, got {type(value).__name__}")
+    return kept
+
+
 def usage(value: object) -> Usage:
     """What a provider charged."""
     return struct(value, Usage)
@@ -343,7 +351,7 @@ _FIELDS: Final[dict[type[msgspec.Struct], dict[str, Rule[object]]]] = {
     Reference: {"text": text, "source": maybe(text)},
     Image: _MEDIA,
     Document: {**_MEDIA, "name": maybe(text)},
-    ToolCall: {"id": text, "name": text, "arguments": arguments, "signature": maybe(text)},
+    ToolCall: {"id": text, "name": text, "arguments": arguments, "signature": maybe(text), "more": free_dict},
     ToolResult: {"call_id": text, "blocks": result_blocks, "is_error": flag, "ref": maybe(call_ref)},
     Thinking: {"text": text, "signature": maybe(text), "field": maybe(text)},
     Native: {"dialect": text, "model": maybe(text), "raw": free},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from session_actor.blocks import CallRef, Document, Image, Native, Text, Thinking, ToolCall
+from session_actor.blocks import NULL, CallRef, Document, Image, Native, Text, Thinking, ToolCall
 from session_actor.models.same import is_same_model
 from session_actor.replies.broken import broke_off
 from session_actor.requests.texts import clean
@@ -32,6 +32,8 @@ class Call(NamedTuple):
     call_id: str
     """On the wire."""
     name: str
+    toolset: str | None = None
+    """Whose member the tool is, as Anthropic names it; its result says so, too."""
 
 
 class Piece(NamedTuple):
@@ -106,7 +108,7 @@ class _Reader:
         return None
 
     def _text(self, block: Text) -> Piece | None:
-        signature = self._signature(block.signature)
+        signature = self._signature(block.signature, ("gemini",))
         text = self._clean(block.text)
         if not text.strip():
             return None if signature is None else Piece(Text("", signature), self.frame)
@@ -123,8 +125,11 @@ class _Reader:
             self.notes.omit(words.CALL, self.frame)
             return None
         name, call_id = self._clean(call.name), self.ids.give(ref, call.id, self.turn.dialect)
-        shown = ToolCall(call_id, name, arguments, self._signature(call.signature))
-        return Piece(shown, self.frame, call=Call(ref, call_id, name))
+        more = call.more if self.turn.dialect == self.target.dialect else NULL
+        signature = self._signature(call.signature, ("gemini", "openai_chat"))
+        shown = ToolCall(call_id, name, arguments, signature, more)
+        toolset = None if more is NULL else shown.more_value.get("toolset_name")
+        return Piece(shown, self.frame, call=Call(ref, call_id, name, toolset if isinstance(toolset, str) else None))
 
     def _thinking(self, block: Thinking) -> Piece | None:
         """Anthropic and Gemini want it signed; what speaks Chat Completions does not sign, Responses has natives."""
@@ -159,10 +164,11 @@ class _Reader:
         asked = self.target.model
         return is_same_model(model, asked) or (model == self.turn.model and self.turn.asked == asked)
 
-    def _signature(self, signature: str | None) -> str | None:
+    def _signature(self, signature: str | None, carried_by: tuple[str, ...]) -> str | None:
+        """A signature for who made it. `carried_by`: the dialects that have a place for it."""
         if not signature:
             return None
-        goes_back = self.turn.dialect == self.target.dialect in {"gemini", "openai_chat"}
+        goes_back = self.turn.dialect == self.target.dialect and self.target.dialect in carried_by
         if goes_back and self._may_think(self.turn.model) and is_clean(signature):
             return signature
         self.notes.omit(words.THINKING, self.frame)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from session_actor.blocks import Native, Text, Thinking, ToolCall
+import msgspec
+
+from session_actor.blocks import NULL, Native, Text, Thinking, ToolCall
+from session_actor.content import checked, free
 
 from . import notes as words
 from . import texts
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from .user import UserBlock
     from .view import Place
 
+_Said: TypeAlias = Text | Thinking | ToolCall | Native
+
 
 class Draft:
     """One assistant entry, the results of its calls and what the user said then; the first of a view: user's only."""
@@ -35,8 +40,10 @@ class Draft:
         "held",
         "is_closed",
         "last_frame",
+        "may_wait",
         "media",
         "notes",
+        "opened",
         "paused",
         "pieces",
         "results",
@@ -50,6 +57,8 @@ class Draft:
         self.last_frame = 0
         self.user_place: Place | None = None
         self.pieces: list[Piece] = []
+        self.opened = frozenset[str]()
+        """The provider's own calls of the entry before that it may hold the results of."""
         self.calls: dict[CallRef, Call] = {}
         self.results: dict[CallRef, ShownResult] = {}
         self.after: dict[CallRef, list[UserBlock]] = {}
@@ -59,6 +68,8 @@ class Draft:
         """Whether a turn ended the step: what has no result by then never gets one here."""
         self.user: list[UserBlock] = []
         self.paused = False
+        self.may_wait = False
+        """Whether the model stopped for our calls: then the provider's own may wait for them."""
         self.media: list[Held] = []
         self.notes = Notes()
 
@@ -66,7 +77,8 @@ class Draft:
         """The same, on its own."""
         other = Draft()
         other.first, other.last_frame, other.user_place = self.first, self.last_frame, self.user_place
-        other.is_closed, other.paused = self.is_closed, self.paused
+        other.is_closed, other.paused, other.opened = self.is_closed, self.paused, self.opened
+        other.may_wait = self.may_wait
         other.pieces, other.user, other.media = list(self.pieces), list(self.user), list(self.media)
         other.calls, other.results, other.held = dict(self.calls), dict(self.results), dict(self.held)
         other.after, other.notes = dict(self.after), self.notes.copy()
@@ -95,16 +107,29 @@ class Draft:
                 self.calls[piece.call.ref] = piece.call
                 self.is_closed = False
 
-    def chunk(self, dialect: Dialect, floating: Sequence[Piece] = ()) -> Chunk:
-        """What it makes. `floating`: reasoning that stands alone at the end, and is not shown there."""
+    def waiting(self) -> frozenset[str]:
+        """The provider's own calls that it runs once it has the results of ours, if that is all it is sent.
+
+        Anthropic does so with calls that a model makes beside ours, and with programs that make ours; the next answer
+        begins with what came of them (docs, "Server tools", "Programmatic tool calling").
+        """
+        if not self.may_wait or not self.calls or self._after():
+            return frozenset()
+        return frozenset(_pairs(self.pieces, self.opened)[1])
+
+    def chunk(self, dialect: Dialect, floating: Sequence[Piece] = (), answered: frozenset[str] | None = None) -> Chunk:
+        """What it makes. `floating`: reasoning that stands alone at the end, and is not shown there.
+
+        `answered`: which of the provider's own calls the next entry holds the results of; None: there is none yet.
+        """
         notes = self.notes.copy()
         entries: list[Entry] = []
+        waits = self.waiting() if answered is None else self.waiting() & answered
         if self.pieces:
-            entries.append(AssistantEntry(self._said(dialect, notes)))
+            entries.append(AssistantEntry(self._said(dialect, notes, waits)))
         if self.calls:
             entries.append(ResultsEntry(tuple([self._result(call, notes) for call in self.calls.values()])))
-        after = [block for ref in self.calls for block in self.after.get(ref, ())]
-        if user := (*after, *self.user):
+        if user := self._after():
             entries.append(UserEntry(user))
         for piece in floating:
             notes.omit(words.THINKING, piece.frame)
@@ -115,11 +140,27 @@ class Draft:
             None if self.user_place is None else self.user_place[0],
             tuple(notes.omitted),
             tuple(notes.added),
-            self.paused and not user,
+            (self.paused and not user) or (bool(waits) and answered is None),
             self.first[1],
             0 if self.user_place is None else self.user_place[1],
             tuple(self.media),
         )
+
+    def _paired(self, notes: Notes, waits: frozenset[str]) -> list[Piece]:
+        """What it says without the provider's own calls that have no result, and results without their call."""
+        pieces = self.pieces
+        if all(piece.opens is None and piece.closes is None for piece in pieces):
+            return pieces
+        left_out, waiting = _pairs(pieces, self.opened)
+        if not self.paused or self.user:
+            left_out.update(place for call, place in waiting.items() if call not in waits)
+        for place in left_out:
+            notes.omit(words.NATIVE, pieces[place].frame)
+        return [piece for place, piece in enumerate(pieces) if place not in left_out] if left_out else pieces
+
+    def _after(self) -> tuple[UserBlock, ...]:
+        """What stands behind the results."""
+        return (*(block for ref in self.calls for block in self.after.get(ref, ())), *self.user)
 
     def _result(self, call: Call, notes: Notes) -> ShownResult:
         shown = self.results.get(call.ref)
@@ -128,8 +169,8 @@ class Draft:
             notes.add(words.HELD if shown.why == "held" else words.INTERRUPTED, call.ref.frame)
         return shown
 
-    def _said(self, dialect: Dialect, notes: Notes) -> tuple[Text | Thinking | ToolCall | Native, ...]:
-        pieces = _paired(self.pieces, notes, paused=self.paused and not self.user)
+    def _said(self, dialect: Dialect, notes: Notes, waits: frozenset[str]) -> tuple[_Said, ...]:
+        pieces = self._paired(notes, waits)
         if dialect != "openai_chat":  # there it is a field of the message and has no place
             pieces = _without_last_reasoning(pieces, notes)
         if dialect == "anthropic":
@@ -137,17 +178,19 @@ class Draft:
         if not any(piece.is_solid for piece in pieces):
             notes.add(words.BROKEN, self.last_frame)
             return (Text(texts.BROKEN_OFF),)
-        blocks = [piece.block for piece in pieces]
+        shown = frozenset(piece.opens for piece in pieces if piece.opens)
+        blocks = [_called_by(piece.block, shown) for piece in pieces]
         if dialect == "anthropic" and self.calls:  # refuses anything after a call
             blocks.sort(key=lambda block: type(block) is ToolCall)
         return tuple(blocks)
 
 
-def _paired(pieces: list[Piece], notes: Notes, *, paused: bool) -> list[Piece]:
-    """Without the provider's own calls that have no result, and such results without their call before them."""
-    if all(piece.opens is None and piece.closes is None for piece in pieces):
-        return pieces
-    opened, waiting, left_out = set[str](), dict[str, int](), set[int]()
+def _pairs(pieces: Sequence[Piece], before: frozenset[str]) -> tuple[set[int], dict[str, int]]:
+    """The places of what has no part to it, and those of the provider's own calls that have no result yet.
+
+    `before`: those of the entry before, which wait for one.
+    """
+    opened, waiting, left_out, still = set[str](), dict[str, int](), set[int](), set(before)
     for place, piece in enumerate(pieces):
         if piece.opens is not None:
             if piece.opens and piece.opens not in opened:
@@ -156,12 +199,23 @@ def _paired(pieces: list[Piece], notes: Notes, *, paused: bool) -> list[Piece]:
             else:
                 left_out.add(place)
         elif piece.closes is not None and waiting.pop(piece.closes, None) is None:
-            left_out.add(place)
-    if not paused:
-        left_out.update(waiting.values())
-    for place in left_out:
-        notes.omit(words.NATIVE, pieces[place].frame)
-    return [piece for place, piece in enumerate(pieces) if place not in left_out] if left_out else pieces
+            if piece.closes in still:
+                still.discard(piece.closes)
+            else:
+                left_out.add(place)
+    return left_out, waiting
+
+
+def _called_by(block: _Said, shown: frozenset[str]) -> _Said:
+    """A block as it is; of a call that a program made which is not shown, without saying so."""
+    if type(block) is not ToolCall or block.more is NULL:
+        return block
+    more = block.more_value
+    caller = more.get("caller")
+    if not isinstance(caller, dict) or cast("dict[str, Any]", caller).get("tool_id", "") in {"", *shown}:
+        return block
+    del more["caller"]
+    return msgspec.structs.replace(block, more=checked(free, more or None, "more"))
 
 
 def _with_reasoning_first(pieces: list[Piece], notes: Notes) -> list[Piece]:

@@ -66,6 +66,8 @@ class ShownResult(msgspec.Struct, frozen=True, gc=False):
     is_error: bool = False
     why: Why | None = None
     """Why it is not what the tool said; None: it is."""
+    toolset: str | None = None
+    """Whose member the tool is, of `anthropic`; None: of none."""
 
 
 class ResultsEntry(msgspec.Struct, frozen=True, gc=False):
@@ -94,7 +96,8 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     added: tuple[Note, ...] = ()
     paused: bool = False
     """Whether it ends with an assistant turn that the provider paused: it is sent as it is, without a user turn after
-    it, and the model goes on."""
+    it, and the model goes on. The same where the provider waits for our results alone, to go on with calls of its own.
+    """
     first_turn: int = 0
     """The number of its first turn in `first_frame`."""
     user_turn: int = 0

@@ -194,12 +194,13 @@ class Fold:
         pieces, first = [*self._floating, *said.pieces], self._floats_from if self._floating else place
         self._floating = []
         if not self._draft.may_go_on or self._needs_own_entry(pieces[0]):
-            self._begin_chunk(frame)
+            self._begin_chunk(frame, pieces)
         draft = self._draft
         draft.notes.extend(notes)
         draft.touch(first)
         draft.touch(place)
         draft.say(pieces)
+        draft.may_wait = turn.stop_reason == "tool_use"
         draft.paused = turn.stop_reason == "pause_turn" and self.target.dialect == "anthropic" and not draft.calls
         self._spoke = True
 
@@ -207,8 +208,8 @@ class Fold:
         """Whether this cannot go on an assistant entry: Anthropic wants reasoning at its beginning, before any text."""
         return self.target.dialect == "anthropic" and first.reasoning and not self._draft.pieces[0].reasoning
 
-    def _begin_chunk(self, frame: int) -> None:
-        """Finish the open chunk, so that its last entry is no assistant's, and begin the next."""
+    def _begin_chunk(self, frame: int, pieces: Sequence[Piece]) -> None:
+        """Finish the open chunk, so that its last entry is no assistant's, and begin the next, with these pieces."""
         draft = self._draft
         if draft.may_go_on:
             draft.user.append(Text(texts.CONTINUE))
@@ -216,8 +217,10 @@ class Fold:
         elif not draft.pieces and not draft.user:
             draft.user.append(Text(texts.BRIDGE))
             draft.notes.add(words.BRIDGE, frame)
-        self.chunks.append(draft.chunk(self.target.dialect))
+        answered = draft.waiting() & {piece.closes for piece in pieces if piece.closes is not None}
+        self.chunks.append(draft.chunk(self.target.dialect, answered=answered))
         self._draft = Draft()
+        self._draft.opened = answered
 
     def _add_results(self, turn: Turn, place: Place) -> None:
         for result in turn.blocks:

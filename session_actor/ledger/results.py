@@ -102,7 +102,7 @@ def shown_result(  # noqa: PLR0917 - what decides of it
         if not after:
             notes.add(words.NOTHING, frame)
         inside = [Text(texts.ONLY_MEDIA if after else texts.NO_OUTPUT)]
-    shown = ShownResult(call.ref, call.call_id, call.name, tuple(inside), result.is_error, read.why)
+    shown = ShownResult(call.ref, call.call_id, call.name, tuple(inside), result.is_error, read.why, call.toolset)
     return shown, after
 
 
@@ -122,7 +122,6 @@ def result_as_user(read: Read, title: str, frame: int, notes: Notes) -> list[Tex
 
 def placeholder(call: Call, held: str | None) -> ShownResult:
     """What stands in place of a result that is not there; `held`: why it is held back, None: it is not."""
-    if held is None:
-        blocks = (Text(texts.INTERRUPTED),)
-        return ShownResult(call.ref, call.call_id, call.name, blocks, is_error=True, why="interrupted")
-    return ShownResult(call.ref, call.call_id, call.name, (Text(clean(texts.held(held))),), why="held")
+    why: Why = "interrupted" if held is None else "held"
+    text = Text(texts.INTERRUPTED if held is None else clean(texts.held(held)))
+    return ShownResult(call.ref, call.call_id, call.name, (text,), held is None, why, call.toolset)

@@ -48,7 +48,8 @@ def _block(part: Fields, model: str | None, *, cut_off: bool) -> Block | None:
     if kind == "thinking":
         return Thinking(part.text("thinking"), part.word("signature"))
     if kind == "tool_use":
-        return ToolCall(part.text("id"), part.text("name"), _arguments(part, cut_off=cut_off))
+        written, more = _arguments(part, cut_off=cut_off), part.some("caller", "toolset_name")
+        return ToolCall(part.text("id"), part.text("name"), written, more=more)
     return Native("anthropic", model, part.native(deep=False))
 
 

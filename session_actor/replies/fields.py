@@ -89,6 +89,14 @@ class Fields:
         kept = without_absent(plain) if deep else {key: value for key, value in plain.items() if value is not None}
         return checked(content.free, kept, self.where)
 
+    def some(self, *names: str) -> msgspec.Raw:
+        """Those of these fields that it has, as a free value; NULL when it has none."""
+        plain = self.plain()
+        kept = {name: plain[name] for name in names if plain.get(name) is not None}
+        if kept.get("caller") == {"type": "direct"}:  # as nearly all are
+            del kept["caller"]
+        return checked(content.free, kept or None, self.where)
+
     def plain(self) -> dict[str, Any]:
         """All of it as plain values of its own."""
         return cast("dict[str, Any]", _plain(self._values))

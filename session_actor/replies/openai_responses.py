@@ -43,7 +43,8 @@ def _blocks(item: Fields, model: str | None, *, is_cut: bool) -> Iterator[Block]
     if kind == "message":
         yield from map(Text, filter(None, map(_said, item.many("content"))))
     elif kind == "function_call":
-        yield ToolCall(item.text("call_id"), item.text("name"), item.word("arguments") or "")
+        more = item.some("caller", "namespace")
+        yield ToolCall(item.text("call_id"), item.text("name"), item.word("arguments") or "", more=more)
     elif kind == "custom_tool_call":
         yield custom_call(item.text("call_id"), item.text("name"), item.word("input") or "", is_cut=is_cut)
     else:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from session_actor.blocks import Image, Native, Text, Thinking, ToolCall
+from session_actor.blocks import NULL, Image, Native, Text, Thinking, ToolCall
 
 from . import media
 from .extra import checked_extra
-from .texts import arguments_of, clean, free_object, visible, wire_name
+from .texts import arguments_of, clean, free_object, more_of, visible, wire_name
 from .tools import described, names_of, offered, schema_of, system_of
 from .turns import alternating, part_of
 
@@ -78,13 +78,16 @@ def _said(entry: AssistantEntry) -> list[dict[str, Any]]:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    return {"type": "tool_use", "id": call.id, "name": wire_name(call.name), "input": arguments_of(call.arguments)}
+    made = {"type": "tool_use", "id": call.id, "name": wire_name(call.name), "input": arguments_of(call.arguments)}
+    return made if call.more is NULL else {**more_of(call), **made}
 
 
 def _result(result: ShownResult) -> dict[str, Any]:
     made: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id, "content": _shown(result)}
     if result.is_error:
         made["is_error"] = True
+    if result.toolset is not None:
+        made["toolset_name"] = clean(result.toolset)
     return made
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from session_actor.blocks import Image, Native, Text, ToolCall
+from session_actor.blocks import NULL, Image, Native, Text, ToolCall
 from session_actor.errors import InvalidArgument
 
 from . import media
 from .extra import checked_extra
-from .texts import clean, free_object, visible, wire_name, without_absent
+from .texts import clean, free_object, more_of, visible, wire_name, without_absent
 from .tools import described, offered, schema_of, system_of
 from .turns import one_by_one, part_of
 
@@ -100,7 +100,8 @@ def _item(value: dict[str, Any]) -> dict[str, Any]:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     name, arguments = wire_name(call.name), clean(call.arguments)
-    return {"type": "function_call", "call_id": call.id, "name": name, "arguments": arguments}
+    made = {"type": "function_call", "call_id": call.id, "name": name, "arguments": arguments}
+    return made if call.more is NULL else {**more_of(call), **made}
 
 
 def _result(result: ShownResult) -> dict[str, Any]:

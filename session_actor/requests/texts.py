@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.blocks import thawed
 from session_actor.persistence.values import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from session_actor.blocks import ToolCall
 
 EMPTY: Final = "(empty)"
 """Shown where a text has no visible character: providers refuse such texts."""
@@ -63,6 +66,11 @@ def arguments_of(text: str) -> dict[str, Any]:
 def free_object(raw: object) -> dict[str, Any] | None:
     """A free value that is an object, as it can be sent; None for any other."""
     return _object(thawed(raw))
+
+
+def more_of(call: ToolCall) -> dict[str, Any]:
+    """What else a call's provider says of it, as it can be sent."""
+    return _object(call.more_value) or {}
 
 
 def without_absent(value: dict[str, Any]) -> dict[str, Any]:
