@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from session_actor.blocks import CallRef, Reference, Text, Thinking, ToolCall, ToolResult
 from session_actor.compaction.constraints import ENGLISH, markers_with, rules_in
 from session_actor.compaction.frame_facts import facts_of
+from session_actor.compaction.rule_kinds import lays_down, places_in
 from session_actor.frames import Frame, Turn
 
 from .ordinary import LAID_DOWN, ORDINARY
@@ -141,3 +144,12 @@ def test_in_a_pinned_frame_the_assistant_does_too_and_tools_do_not():
 def test_texts_without_turns_count_as_what_they_are():
     said = Frame(1, None, 1, 0, user_input="Never push.", assistant_output="You must wait.")
     assert facts_of(said).rules == ("Never push.",)
+
+
+CASED = st.sampled_from([str, str.upper, str.title, str.swapcase, lambda text: text + " \u2013 \u017fo"])
+
+
+@given(st.sampled_from([*LAID_DOWN, *ORDINARY]), CASED)
+def test_a_sentence_is_of_a_kind_when_one_begins_somewhere_in_it_however_it_is_written(sentence, cased):
+    text = cased(sentence).replace("*", "").replace("_", "").replace("`", "").replace("~", "")
+    assert lays_down(text) == any(True for _ in places_in(text))
