@@ -114,7 +114,7 @@ async def test_a_call_that_is_given_up_keeps_no_context_though_its_reply_is_stil
 
         async def give_up(*, queued: bool) -> None:
             if queued:
-                await suspend(ref)
+                await suspend(ref, timeout_s=None)  # a deadline would be kept until its tick, 5 ms away
             asking = asyncio.create_task(ref.call(Defer(), timeout_s=None))
             await turns(2)
             if queued:
