@@ -104,7 +104,7 @@ class LogRecovery:
                     await self._thread.run(partial(self._make_durable, scan))
             await self._thread.run(lambda: self._disk.sync_dir(self._log.folder))
         for scan in kept:
-            await self._index(scan)
+            await self._index(scan, _sure_end(scan, noted) if scan is kept[-1] else scan.end)
         await self._note_ends()
         await self._bury()
         await self._meet_owners()
@@ -121,7 +121,7 @@ class LogRecovery:
 
     def _set_end(self, kept: list[SegmentScan], noted: SegmentRef | None) -> None:
         """The next segment continues what the log was: so it stays damage that something of it is lost."""
-        ends = [(number_of(kept[-1].path), kept[-1].end)] if kept else []
+        ends = [(number_of(kept[-1].path), _sure_end(kept[-1], noted))] if kept else []
         if noted is not None:
             ends.append((noted.segment, noted.offset))
         self._log.tail = SegmentRef(*max(ends)) if ends else None
@@ -215,12 +215,12 @@ class LogRecovery:
 
     # --- whose records ------------------------------------------------------------------------------------------------
 
-    async def _index(self, scan: SegmentScan) -> None:
-        """Make a sealed segment of a scan: note each record with its session."""
+    async def _index(self, scan: SegmentScan, end: int) -> None:
+        """Make a sealed segment of a scan, up to offset `end`: note each record with its session."""
         header = scan.data[: scan.data.find(b"\n") + 1]
         continues = scan.header.continues if scan.header else None
         segment = Segment(number_of(scan.path), scan.path, None, continues, (header, ""))
-        segment.end = segment.written = segment.synced = scan.end
+        segment.end = segment.written = segment.synced = end
         data = scan.data
         for count, (owner, places) in enumerate(scan.spans.items(), 1):
             log = self._meet(owner)
@@ -233,14 +233,14 @@ class LogRecovery:
             self._last_line[log] = segment.number, places[-2]
             if count % _TURN_SESSIONS == 0:
                 await asyncio.sleep(0)
-        for owner, begin, end in scan.marked:
-            if owner in self._owners and is_tombstone(data[begin:end] + b"\n"):
-                self._births[self._owners[owner]].dead = True
+        for marked in scan.marked:
+            if marked.owner in self._owners and is_tombstone(data[marked.begin : marked.end] + b"\n"):
+                self._births[self._owners[marked.owner]].dead = True
         self._held += len(data)
         if self._held <= HELD_BYTES:
             segment.data = data
         else:
-            segment.crc = await self._thread.run(lambda: crc32(memoryview(data)[: scan.end]))
+            segment.crc = await self._thread.run(lambda: crc32(memoryview(data)[:end]))
         if len(data) > scan.size:
             self._unused.append((scan.path, scan.size))
         scan.data = b""
@@ -365,6 +365,18 @@ class LogRecovery:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _sure_end(scan: SegmentScan, noted: SegmentRef | None) -> int:
+    """Up to where the newest segment is surely on the disk, after what was not is made so.
+
+    A watermark at its end says so of all before it, and not of itself: the sync behind it may have been refused. Then
+    a loss of power may take it, and whatever goes on behind it would miss it.
+    """
+    if not scan.is_settled:
+        return scan.end
+    is_noted = noted is not None and noted.segment == number_of(scan.path)
+    return max(scan.synced_bytes, noted.offset if noted is not None and is_noted else 0)
 
 
 def _synced_bytes(scan: SegmentScan) -> int:

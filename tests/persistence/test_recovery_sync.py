@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, NotDurable
+from session_actor.persistence.verify import check
 
 from .conformance import opened, said, say
 from .disks import CachedDisk, Kernel
@@ -70,3 +71,26 @@ async def test_the_kernel_here_loses_what_is_synced_only_after_a_failed_sync(roo
     again.close()
     kernel.lose_power(root)
     assert (root / "a.ndjson").read_bytes() == b"\0\0\0\0kept"
+
+
+async def test_what_comes_behind_a_watermark_whose_sync_was_refused_survives_a_loss_of_power(root):
+    kernel = Kernel()
+    disk = CachedDisk(kernel)
+    store = FileStore(root, disk=disk, cut_at_close=0)
+    await store.open()
+    say(store, await store.acquire("user-42", create=True), "synced")
+    await store.flush("synced")
+    disk.sync_fails = True
+    await store.close()
+    disk = CachedDisk(kernel)
+    store = FileStore(root, disk=disk, cut_at_close=0)
+    await store.open()
+    say(store, await store.acquire("user-43", create=True), "later")
+    await store.flush("synced")
+    disk.dead = True
+    await store.close()
+    kernel.lose_power(root)
+    assert not check(root).damaged
+    async with opened(FileStore(root), working=False) as again:
+        assert await said(again, await again.acquire("user-42", create=False)) == ["synced"]
+        assert await said(again, await again.acquire("user-43", create=False)) == ["later"]

@@ -19,10 +19,11 @@ PER_CALL = 3
 
 
 class Bounds(NamedTuple):
-    """How many entries a state must hold at least and may hold at most."""
+    """How many entries a state must hold at least and may hold at most, of those of an era: see `Model.states`."""
 
     least: int
     most: int
+    era: int
 
 
 class Left(NamedTuple):
@@ -50,7 +51,7 @@ def lead(
             content = tuple((path, inode.content()) for path, inode in image.files().items())
             if content in lefts or len(lefts) < limit:
                 left = lefts.setdefault(content, Left(image, []))
-                left.moments.append(Bounds(life.model.synced, len(life.model.entries)))
+                left.moments.append(Bounds(life.model.synced, len(life.model.entries), len(life.model.past)))
 
     life.watch = watch
     loop.run(life.live(steps))
@@ -61,13 +62,13 @@ def check(loop: SimLoop, lefts: list[Left], model: Model, ways: Ways) -> None:
     """A store opens on each state, and holds all that was acknowledged, and nothing else but what came next."""
 
     async def check_each() -> None:
-        states = model.states()
+        states = [model.states(era) for era in range(len(model.past) + 1)]
         for left in lefts:
             found = await opened(left.image, ways)
-            for least, most in dict.fromkeys(left.moments):
-                assert model.kept(found, least, most, states) is not None, (
+            for least, most, era in dict.fromkeys(left.moments):
+                assert model.kept(found, least, most, states[era]) is not None, (
                     f"{least} of {most} entries were acknowledged; it holds {shown(found)}; "
-                    f"model: {shown(model.state(most))}"
+                    f"model: {shown(states[era][most])}"
                 )
 
     loop.run(check_each())

@@ -20,7 +20,7 @@ SECTOR_BYTES = 512
 class Inode:
     """One file. Changes that are not synced are kept in order, as (offset, bytes) or (new length, None)."""
 
-    __slots__ = ("_data", "alternative", "changes", "durable", "lossy")
+    __slots__ = ("_data", "alternative", "changes", "deaf", "durable", "lossy")
 
     def __init__(self, durable: bytes = b"") -> None:
         self._data: bytearray | None = None
@@ -29,6 +29,11 @@ class Inode:
         self.changes: list[tuple[int, bytes | None]] = []
         self.lossy = False
         """A sync failed and lost something: from then on the disk may hold less than processes see."""
+        self.deaf = False
+        """Later syncs say OK and do nothing, whatever is written, until what was lost is cut off.
+
+        So does ext4: room that was taken for what could not be written stays unwritten, though it is written again.
+        """
         self.alternative: bytes | None = None
         """What the disk may hold instead: a commit failed, and nobody knows how far it came."""
 
@@ -55,6 +60,8 @@ class Inode:
     def change(self, offset: int, data: bytes | None) -> None:
         apply(self.data, offset, data)
         self.changes.append((offset, data))
+        if data is None and offset <= len(self.durable):
+            self.deaf = False
 
     def replace(self, data: bytes) -> None:
         """Change all of it at once, for good."""
@@ -62,10 +69,10 @@ class Inode:
         self.changes.clear()
 
     def sync(self) -> None:
-        if self.changes:
+        if self.changes and not self.deaf:
             data = self.data  # before it is taken for what the disk holds
             self.durable = all_changed(self) if self.lossy else bytes(data)
-            self.changes.clear()
+        self.changes.clear()
 
     def lose(self, rng: Random) -> None:
         """A sync fails: part of what was to be synced is lost, and later syncs know nothing of it."""
@@ -73,6 +80,7 @@ class Inode:
         self.durable = survivors(self, rng, rng.choice(("none", "all", "some")))
         self.changes.clear()
         self.lossy = True
+        self.deaf = rng.random() < 0.5
 
     def crashed(self, rng: Random, style: str) -> Inode:
         if self.alternative is not None and rng.random() < 0.5:
@@ -82,7 +90,7 @@ class Inode:
     def copy(self) -> Inode:
         twin = Inode(self.durable)
         twin._data = None if self._data is None else bytearray(self._data)
-        twin.changes, twin.lossy = list(self.changes), self.lossy
+        twin.changes, twin.lossy, twin.deaf = list(self.changes), self.lossy, self.deaf
         twin.alternative = self.alternative
         return twin
 

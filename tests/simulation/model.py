@@ -40,11 +40,13 @@ class Model:
         """So many entries survive the death of the process."""
         self.pruned: set[str] = set()
         """Sessions whose old records may be missing."""
+        self.past: list[list[Entry]] = []
+        """What the store was given up to each time that it was opened and had lost some of it."""
 
     def copy(self) -> Model:
         twin = Model()
         twin.entries, twin.synced, twin.written = list(self.entries), self.synced, self.written
-        twin.pruned = set(self.pruned)
+        twin.pruned, twin.past = set(self.pruned), list(self.past)
         return twin
 
     def state(self, count: int | None = None) -> State:
@@ -53,10 +55,10 @@ class Model:
             add(found, entry)
         return found
 
-    def states(self) -> list[State]:
-        """What is held after none of the entries, after the first, and so on."""
+    def states(self, era: int | None = None) -> list[State]:
+        """What is held after none of the entries, after the first, and so on. `era`: index in `past`; None: now."""
         found: list[State] = [{}]
-        for entry in self.entries:
+        for entry in self.entries if era is None or era == len(self.past) else self.past[era]:
             found.append(dict(found[-1]))
             add(found[-1], entry)
         return found
@@ -85,6 +87,8 @@ class Model:
 
     def reopened(self, count: int) -> None:
         """The store that goes on holds `count` entries, and says that all of them are synced."""
+        if count < len(self.entries):
+            self.past.append(list(self.entries))
         del self.entries[count:]
         self.synced = self.written = count
 
