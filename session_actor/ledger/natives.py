@@ -78,7 +78,7 @@ class Known(NamedTuple):
     closes: str | None = None
     """The id of the one that it answers."""
     item: str = ""
-    """The id of the item that it is, in Responses, where no two may share one; `""`: none."""
+    """The id of the item that it is, in Responses, or of the provider's own call: no two may share one; `""`: none."""
 
 
 def known_of(native: Native, place: Place) -> Known:
@@ -102,7 +102,7 @@ def known_of(native: Native, place: Place) -> Known:
         else _goes_in(native.dialect, fields, kind, _TAKEN[place])
     )
     if kind.endswith("tool_use"):
-        return Known(plain, reasoning, sendable, opens=_id(fields.get("id")))
+        return Known(plain, reasoning, sendable, opens=_id(fields.get("id")), item=_id(fields.get("id")))
     if kind.endswith("_tool_result"):
         return Known(plain, reasoning, sendable, closes=_id(fields.get("tool_use_id")))
     item = _id(fields.get("id")) if native.dialect == "openai_responses" else ""

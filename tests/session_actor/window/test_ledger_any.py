@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session_actor.blocks import CallRef, Document, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
+from session_actor.blocks import NULL, CallRef, Document, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
 from session_actor.calls import calls_in
 from session_actor.commands import AddToolResult, AddUser, Configure, HoldCall, Pop, Push
 from session_actor.errors import Refused
@@ -65,6 +65,7 @@ CALLS = st.builds(
     st.sampled_from(["look", "functions.go:0", "", "Ω"]),
     st.sampled_from(["{}", "", '{"a": 1}', '{"a', "[1]", '{"a": "\\ud83c"}', '{"a": NaN}']),
     SIGNATURES,
+    st.sampled_from([NULL, msgspec.Raw(b'{"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}')]),
 )
 SAID = st.lists(
     st.builds(Text, TEXTS, SIGNATURES) | st.builds(Thinking, TEXTS, SIGNATURES) | CALLS | CALLS | NATIVES | MEDIA,

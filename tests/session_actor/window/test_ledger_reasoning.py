@@ -105,6 +105,16 @@ def test_a_server_tools_result_before_its_call_and_a_second_call_of_one_id_are_l
     assert words(talk.chunks(), "omitted") == ["native", "native"]
 
 
+def test_a_reply_with_a_server_tool_that_was_added_twice_shows_it_once():
+    talk = reply("anthropic", native("anthropic", SEARCH), native("anthropic", FOUND), Text("b"))
+    talk.user("c")
+    talk.turns(talk.frames[1].turns[0])
+    first, second = talk.entries()[1], talk.entries()[3]
+    assert [block.value for block in first.blocks[:2]] == [SEARCH, FOUND]
+    assert second.blocks == (Text("b"),)
+    assert words(talk.chunks(), "omitted") == ["native", "native"]
+
+
 def test_reasoning_behind_a_text_in_one_turn_is_left_out_for_anthropic():
     talk = reply("anthropic", Text("b"), Thinking("hm", "c2ln"), Text("c"))
     assert talk.entries()[1].blocks == (Text("b"), Text("c"))
