@@ -11,6 +11,7 @@ in turn. Prints what was counted as JSON; a difference ends it with exit code 1 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import os
@@ -39,6 +40,8 @@ OPENING_S = 0.03
 """So long that takes at most, more or less."""
 WORKING_S = 0.01
 """So long a worker works at most before it is killed: it does some ten operations."""
+WARM_LIVES = 12
+"""Python specializes a function when it was called eight times."""
 ACK = struct.Struct("<BI")
 READY = ACK.pack(255, 0)
 """Told when every session was compared."""
@@ -79,9 +82,11 @@ class Parent:
         self.conversations: list[Conversation] = []
 
     def warm_up(self) -> None:
-        """Do everything once, so that what is made at first use need not be made in every worker."""
+        """Do everything some times, so that no worker need make what is made at first use, nor Python's fast code."""
+        conversations = [Conversation(f"warm {index}") for index in range(SESSIONS)]
         with TemporaryDirectory() as folder, Path(os.devnull).open("wb") as nowhere:
-            asyncio.run(work(Path(folder), [Conversation("warm")], nowhere.fileno(), for_s=0.3))
+            for _ in range(WARM_LIVES):
+                asyncio.run(work(Path(folder), conversations, nowhere.fileno(), for_s=0.05))
         gc.collect()
         gc.freeze()
 
@@ -141,8 +146,6 @@ class Parent:
 def be_worker(folder: Path, conversations: list[Conversation], pipe: int, *, for_s: float) -> None:
     """In a forked child; never returns."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    snapshots.EVERY_RECORDS, snapshots.RESTING_RECORDS = 40, 10  # type: ignore[misc]
-    cutter.CALM_S = 0.0  # type: ignore[misc]
     gc.disable()  # it does not live long enough to be worth it
     code = 1
     try:
@@ -155,7 +158,10 @@ def be_worker(folder: Path, conversations: list[Conversation], pipe: int, *, for
 
 
 if __name__ == "__main__":
+    snapshots.EVERY_RECORDS, snapshots.RESTING_RECORDS = 40, 10  # type: ignore[misc]
+    cutter.CALM_S = 0.0  # type: ignore[misc]
     parent = Parent(Path(sys.argv[1]), sys.argv[3])
-    parent.warm_up()
+    with contextlib.redirect_stdout(None):  # where the store's log lines go
+        parent.warm_up()
     parent.kill_many(int(sys.argv[2]))
     print(json.dumps({"kills": parent.kills, "acknowledged": parent.acknowledged, "stores": parent.stores}))  # noqa: T201

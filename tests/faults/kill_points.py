@@ -4,26 +4,28 @@
 
 For the calls FIRST, FIRST + EVERY, FIRST + 2 * EVERY … of the operation: a copy of a prepared store is opened by a
 forked process, which stops before the operation; strace attaches to it and has it killed at the n-th call; then the
-store is opened anew, compared with what was acknowledged, worked with, checked, and opened once more. All jobs of the
-store's threads run in one thread here, so that the n-th call is the same at every run, but in the operation whose name
-says so: there strace counts the calls of each thread. Prints what was counted as JSON.
+store is opened anew, compared with what was acknowledged, worked with, checked, and opened once more, unless the kill
+left what an earlier one had left. All jobs of the store's threads run in one thread here, so that the n-th call is the
+same at every run, but in the operation whose name says so: there strace counts the calls of each thread. Prints what
+was counted as JSON.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import shutil
 import signal
 import sys
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from conversations import shown
+from forked import fork, freeze, wait
 from tracing import PATIENCE_S, stop, trace
 
 from session_actor import FileStore, ModelProfile, Session, SessionService, snapshots
@@ -219,33 +221,6 @@ def mend(folder: Path, operation: str) -> None:
 # --- one kill ---------------------------------------------------------------------------------------------------------
 
 
-def fork(work: Callable[[int], None]) -> tuple[int, int]:
-    """Run `work(pipe)` in a forked child; returns its id and the other end of the pipe."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(writer)
-        return pid, reader
-    os.close(reader)
-    code = 1
-    try:
-        work(writer)
-        code = 0
-    except BaseException as error:  # noqa: BLE001 - all of it is told by the exit code
-        traceback.print_exception(error)
-    finally:
-        os._exit(code)
-
-
-def wait(pid: int, reader: int) -> tuple[int, bytes]:
-    """The exit code of a child, and what it told."""
-    told = b""
-    while piece := os.read(reader, 1 << 16):
-        told += piece
-    os.close(reader)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), told
-
-
 def operate(folder: Path, operation: str, pipe: int) -> None:
     """In a worker: do the operation, and tell when it is acknowledged."""
 
@@ -343,21 +318,44 @@ def kill_everywhere(folder: Path, operation: str, every: int, first: int) -> dic
         damage(template, operation)
     expected = Expected(*expect(template, place, operation))
     points, number, ended = 0, first, False
+    seen: set[tuple[bytes, bool]] = set()
+    freeze()
     while not ended:
         copy(template, place)
         killed, acknowledged = kill_at(place, operation, number)
         ended = not killed
-        if operation in REPAIRS:
-            mend(place, operation)
-        found = asyncio.run(look(place, operation))
-        expected.check(found, acknowledged=acknowledged)
-        goes_on = {name: [*(one or []), "goes on"] for name, one in found.items()}
-        assert asyncio.run(look_again(place)) == goes_on
-        findings = [str(finding) for finding in check(place).list if finding.severity != "note"]
-        assert findings == [], findings
+        left = what_is_in(place), acknowledged
+        if ended or left not in seen:
+            go_on(place, operation, expected, acknowledged=acknowledged)
+        seen.add(left)
         points += killed
         number += every
-    return {"operation": operation, "points": points, "last": number - every}
+    return {"operation": operation, "points": points, "last": number - every, "states": len(seen)}
+
+
+def go_on(place: Path, operation: str, expected: Expected, *, acknowledged: bool) -> None:
+    """What the kill left is as expected, can be worked with, and is sound."""
+    if operation in REPAIRS:
+        mend(place, operation)
+    found = asyncio.run(look(place, operation))
+    expected.check(found, acknowledged=acknowledged)
+    goes_on = {name: [*(one or []), "goes on"] for name, one in found.items()}
+    assert asyncio.run(look_again(place)) == goes_on
+    findings = [str(finding) for finding in check(place).list if finding.severity != "note"]
+    assert findings == [], findings
+
+
+def what_is_in(place: Path) -> bytes:
+    """A sum of all names, modes and bytes: many a call changes nothing of them, and what was left is as it was before.
+
+    Of the lock only whether somebody wrote into it: it names the process that is dead.
+    """
+    content = hashlib.sha256()
+    for path in sorted(place.rglob("*")):
+        data = b"" if path.is_dir() else path.read_bytes()
+        told = bool(data) if path.name == "LOCK" else data
+        content.update(repr((str(path), path.stat().st_mode, told)).encode())
+    return content.digest()
 
 
 def copy(template: Path, place: Path) -> None:

@@ -18,7 +18,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from kill_points import InlineDisk, fork, wait
+from forked import fork, freeze, wait
+from kill_points import InlineDisk
 from tracing import PATIENCE_S, stop, trace
 
 from session_actor import FileStore, Session, SessionActorError, SessionService
@@ -82,6 +83,7 @@ if __name__ == "__main__":
     numbers = [int(number) for number in sys.argv[2:]]
     with contextlib.redirect_stdout(None):  # where the store's log lines go
         asyncio.run(live(Path(sys.argv[1]) / "whole", lambda: None))  # what is made at first use need not be made again
+        freeze()
         for each in numbers:
             live_refused(Path(sys.argv[1]) / str(each), each)
     print(json.dumps({"lives": len(numbers)}))  # noqa: T201

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import mmap
 import os
@@ -126,6 +127,8 @@ def main(folder: Path, lives: int, seed: str) -> None:
     acknowledged = mmap.mmap(-1, COUNT.size * SESSIONS)
     learning = Striker(None)
     live(folder, learning, acknowledged)
+    gc.collect()
+    gc.freeze()  # no child need copy all that is there, only because its garbage is looked for there
     lines = sorted((*line, count) for line, count in learning.seen.items() if any(part in line[0] for part in OURS))
     for _ in range(lives):
         shutil.rmtree(folder)
