@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from session_actor.blocks import Image, Native
-from session_actor.media import image_size
+from session_actor.media import image_size, pdf_pages
 from session_actor.requests.limits import limits_of
 
 from .view import MediaPlace
@@ -66,6 +66,8 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     is_image: bool
     is_large: bool = False
     """Whether it is an image that the provider takes only beside a few others."""
+    pages: int = 0
+    """How many pages of a PDF it has, where the provider counts them and its bytes tell."""
 
 
 class Load(NamedTuple):
@@ -74,18 +76,19 @@ class Load(NamedTuple):
     images: int = 0
     large: int = 0
     size_bytes: int = 0
+    pages: int = 0
 
     def plus(self, held: Held) -> Load:
         """With one more."""
-        return Load(self.images + held.is_image, self.large + held.is_large, self.size_bytes + held.size_bytes)
+        return self.and_all(Load(held.is_image, held.is_large, held.size_bytes, held.pages))
 
     def minus(self, held: Held) -> Load:
         """With one less."""
-        return Load(self.images - held.is_image, self.large - held.is_large, self.size_bytes - held.size_bytes)
+        return self.and_all(Load(-held.is_image, -held.is_large, -held.size_bytes, -held.pages))
 
     def and_all(self, other: Load) -> Load:
         """The two together."""
-        return Load(self.images + other.images, self.large + other.large, self.size_bytes + other.size_bytes)
+        return Load(*(one + more for one, more in zip(self, other, strict=True)))
 
 
 NO_LOAD: Final = Load()
@@ -148,17 +151,20 @@ def load_of(media: Iterable[Held], said: AssistantEntry | None = None) -> Load:
 
 def _counted(block: Image | Document | Native, place: MediaPlace | None, dialect: Dialect) -> Held | None:
     """A block as it counts; None: it is none that does."""
-    side = limits_of(dialect).longest_side
+    limits = limits_of(dialect)
+    side = limits.longest_side
     if not isinstance(block, Native):
         data, is_image = block.data or b"", isinstance(block, Image)
         is_large = side is not None and is_image and _longest(data) > side
-        return Held(place, (len(data) + 2) // 3 * 4, is_image, is_large)
+        pages = 0 if limits.pages is None or is_image else pdf_pages(data) or 0
+        return Held(place, (len(data) + 2) // 3 * 4, is_image, is_large, pages)
     size = _raw_size(block)
     peek = _peek(block)
-    if size < _HEAVY and not peek.is_image:
+    pages = 0 if limits.pages is None or peek.type != "document" else pdf_pages(_bytes_of(peek.source)) or 0
+    if size < _HEAVY and not peek.is_image and not pages:
         return None
-    is_large = side is not None and peek.is_image and _longest(_start_of(peek.source)) > side
-    return Held(place, size, peek.is_image, is_large)
+    is_large = side is not None and peek.is_image and _longest(_bytes_of(peek.source, _HEAD)) > side
+    return Held(place, size, peek.is_image, is_large, pages)
 
 
 def _longest(data: bytes) -> int:
@@ -166,9 +172,10 @@ def _longest(data: bytes) -> int:
     return max(image_size(data) or (0,)) if data else 0
 
 
-def _start_of(source: _Source | None) -> bytes:
+def _bytes_of(source: _Source | None, characters: int | None = None) -> bytes:
+    """What a source holds in base64; `characters`: only so much of it."""
     try:
-        return b"" if source is None else binascii.a2b_base64((source.data or "")[:_HEAD])
+        return b"" if source is None else binascii.a2b_base64((source.data or "")[:characters])
     except ValueError:
         return b""
 

@@ -25,13 +25,16 @@ class Limits(NamedTuple):
     """… this [pixels]."""
     megabytes: int | None = None
     """All of it as it is sent, media in base64."""
+    pages: int | None = None
+    """So many pages of its PDFs together."""
 
 
-_ANTHROPIC: Final = Limits(600, 20, 2_000, 32)
+_ANTHROPIC: Final = Limits(600, 20, 2_000, 32, 600)
 """platform.claude.com, "Vision", general limits; "PDF support", requirements; "Errors", request size limits."""
-_ANTHROPIC_SMALL: Final = _ANTHROPIC._replace(images=100)
+_ANTHROPIC_SMALL: Final = _ANTHROPIC._replace(images=100, pages=100)
 _SMALL_WINDOW: Final = 200_000
-"""A model with no larger window takes fewer images (the same pages)."""
+"""A model with no larger window takes fewer images and pages (the same sources; "A maximum of 100 PDF pages may be
+provided", github.com/anthropics/claude-code/issues/6231)."""
 _OPENAI: Final = Limits(images=500, megabytes=50)
 """platform.openai.com, "Images and vision", image input requirements."""
 _GEMINI: Final = Limits(images=3_600, megabytes=100)

@@ -3,7 +3,8 @@
 Sources: docs "Vision" (no image over 8,000 pixels; among more than 20 none over 2,000), "Citations" ("must be enabled
 on all or none of the documents"), "Structured outputs" (not together with citations), "Tool search tool" (a reference
 names a tool that is defined); and what the API answers: "The image was specified using the image/png media type, but
-the image appears to be a image/jpeg image" (github.com/BerriAI/litellm/issues/24900).
+the image appears to be a image/jpeg image" (github.com/BerriAI/litellm/issues/24900). Docs "PDF support" (at most 600
+pages in a request; models with a small window take fewer).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import binascii
 from typing import TYPE_CHECKING, Any, Final
 
-from session_actor.media import image_size, image_type
+from session_actor.media import image_size, image_type, pdf_pages
 
 from .problems import as_mapping, named
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .problems import Problems
 
 _MANY: Final = 20
+_MOST_PAGES: Final = 600
 _LONGEST_SIDE: Final = 8_000
 _LONGEST_OF_MANY: Final = 2_000
 _HEAD: Final = 1 << 18
@@ -38,6 +40,7 @@ class Whole:
         self._problems = problems
         self._tools = tools
         self._images: list[tuple[str, Mapping[str, Any]]] = []
+        self._pages = 0
         self._cited: dict[str, dict[bool, str]] = {}
 
     def block(self, path: str, kind: str, block: Mapping[str, Any]) -> None:
@@ -47,11 +50,18 @@ class Whole:
             self._type(path, self._images[-1][1])
         elif kind in ("document", "search_result"):
             citations = as_mapping(block.get("citations")) or {}
+            if kind == "document":
+                self._count(path, as_mapping(block.get("source")) or {})
             self._cited.setdefault(kind, {}).setdefault(citations.get("enabled") is True, path)
         elif kind == "tool_reference":
             name = block.get("tool_name")
             if not isinstance(name, str) or name not in self._tools:
                 self._problems.add(f"{path}.tool_name", "unknown", f"no tool is named {named(name)}")
+
+    def _count(self, path: str, source: Mapping[str, Any]) -> None:
+        before, self._pages = self._pages, self._pages + (pdf_pages(_head(source)) or 0)
+        if before <= _MOST_PAGES < self._pages:
+            self._problems.add(f"{path}.source", "limit", f"brings more than {_MOST_PAGES} pages into the request")
 
     def close(self, *, has_format: bool) -> None:
         """No more blocks follow. `has_format`: the answer has a format to keep to."""
@@ -76,8 +86,8 @@ class Whole:
             self._problems.add(f"{path}.source.media_type", "media-type", why)
 
 
-def _head(source: Mapping[str, Any], length: int) -> bytes:
-    """The first bytes of an image; none where they are not given, or are no base64."""
+def _head(source: Mapping[str, Any], length: int | None = None) -> bytes:
+    """The first bytes of media, or all; none where they are not given, or are no base64."""
     data = source.get("data")
     if not isinstance(data, str):
         return b""

@@ -65,6 +65,8 @@ def _fits(load: Load, limits: Limits, room: int, share: float) -> bool:
         return False
     if limits.many is not None and load.large and load.images > share * limits.many:
         return False
+    if limits.pages is not None and load.pages > share * limits.pages:
+        return False
     return limits.megabytes is None or load.size_bytes <= share * room
 
 

@@ -7,6 +7,7 @@ from base64 import b64encode
 from copy import deepcopy
 from typing import Any
 
+import msgspec
 import pytest
 
 from session_actor import InvalidArgument, ModelProfile, ToolCall, validate_request
@@ -85,6 +86,64 @@ def test_the_newest_image_is_shown_and_old_ones_go():
     check(live, request)
 
 
+def pdf(pages: int, size: int = 0) -> Document:
+    data = b"%PDF-1.7\n" + b"<</Type/Page/Parent 1 0 R>>\n" * pages + bytes(size)
+    return Document(data=data, media_type="application/pdf")
+
+
+def native_pdf(pages: int) -> Native:
+    data = b64encode(pdf(pages).data or b"").decode()
+    return Native(
+        "anthropic",
+        None,
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": data}},
+    )
+
+
+def documents_in(request: Any) -> int:
+    return repr(dict(request)).count("'type': 'document'")
+
+
+@pytest.mark.parametrize(("model", "most"), [("sees", 600), ("narrow", 100)])
+@pytest.mark.parametrize("make", [pdf, native_pdf])
+def test_no_request_has_more_pages_than_are_taken(model, most, make, monkeypatch):
+    monkeypatch.setitem(MODELS, "narrow", msgspec.structs.replace(NARROW, sees_documents=True))
+    monkeypatch.setitem(MODELS, "sees", msgspec.structs.replace(SEES, image_rule="none"))  # pages cost little
+    live = Asked(model=model)
+    live.do(AddUser([make(most // 2), "Read this."]))
+    live.do(AddAssistant("I did."))
+    live.do(AddUser([make(most // 2), "And this."]))
+    assert documents_in(live.ask("anthropic")) == 2
+    live.do(AddAssistant("I did."))
+    live.do(AddUser([make(1), "And this page?"]))
+    request = live.ask("anthropic")
+    assert documents_in(request) == 2
+    assert "takes no more" in repr(request["messages"][0])
+    assert omitted(request) == 1
+    check(live, request)
+
+
+def test_a_pdf_of_more_pages_than_are_taken_has_a_text_in_its_place():
+    live = Asked(model="sees")
+    live.do(AddUser([pdf(601), "Read this."]))
+    request = live.ask("anthropic")
+    assert documents_in(request) == 0
+    assert omitted(request) == 1
+    check(live, request)
+    assert live.refuses(InvalidArgument, BuildRequest("anthropic", ephemeral=[pdf(601)])).what == "ephemeral"
+
+
+def test_the_validator_counts_pages():
+    document = native_pdf(301).value
+    content = [document, {"type": "text", "text": "Read."}, document]
+    request = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": content}]}
+    assert [problem.split(": ")[:2] for problem in validate_request("anthropic", request)] == [
+        ["messages[0].content[2].source", "limit"]
+    ]
+    del content[2]
+    assert validate_request("anthropic", request) == []
+
+
 def test_what_was_left_out_stays_out_until_the_next_record_of_it():
     live = Asked(model="sees")
     marks = 0
@@ -119,6 +178,8 @@ def test_the_limits_are_those_that_are_published():
     assert [limits_of(dialect).megabytes for dialect in DIALECTS] == [32, 50, 50, 100]
     assert limits_of("anthropic", 200_000).images == 100
     assert limits_of("anthropic", 200_001).images == 600
+    assert [limits_of(dialect).pages for dialect in DIALECTS] == [600, None, None, None]
+    assert limits_of("anthropic", 200_000).pages == 100
 
 
 @pytest.fixture
