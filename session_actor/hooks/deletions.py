@@ -24,8 +24,19 @@ _AGAIN_S: Final = 5.0
 """How soon to try again when the disk refuses."""
 
 
+class Waiting:
+    """Who waits for deletions, in all generations of one service."""
+
+    def __init__(self) -> None:
+        """Nobody."""
+        self.waiters: dict[str, set[asyncio.Future[bool]]] = {}
+        """By session."""
+        self.closed = False
+        """Whether the service is closing: nobody may wait any longer."""
+
+
 class Deletions:
-    """Those of one service, and who waits for them."""
+    """Those of one service."""
 
     def __init__(self, people: Population, tries: Tries, keeper: BookKeeper, mandatory: Mandatory) -> None:
         """`mandatory`: what loads the sessions."""
@@ -33,16 +44,18 @@ class Deletions:
         self._tries = tries
         self.keeper = keeper
         self._mandatory = mandatory
-        self.waiters: dict[str, set[asyncio.Future[bool]]] = {}
+        self.waiting = Waiting()
 
     async def ask(self, entry: Entry) -> bool:
         """Have a session deleted when its hooks are through, and wait for it; False: nothing is due for it after all.
 
         Raises ServiceClosed, and what loading it raises.
         """
-        session = entry.session
+        if self.waiting.closed:
+            raise ServiceClosed
+        session, everybody = entry.session, self.waiting.waiters
         waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        waiters = self.waiters.setdefault(session, set())
+        waiters = everybody.setdefault(session, set())
         waiters.add(waiter)
         try:
             if not entry.delete:
@@ -55,8 +68,8 @@ class Deletions:
             return await waiter
         finally:
             waiters.discard(waiter)
-            if not waiters and self.waiters.get(session) is waiters:
-                del self.waiters[session]
+            if not waiters and everybody.get(session) is waiters:
+                del everybody[session]
 
     def start(self, entry: Entry) -> None:
         """Delete the session now."""
@@ -87,15 +100,16 @@ class Deletions:
         self._answer(session, deleted=False)
 
     def _answer(self, session: str, *, deleted: bool) -> None:
-        for waiter in self.waiters.pop(session, ()):
+        for waiter in self.waiting.waiters.pop(session, ()):
             if not waiter.done():
                 waiter.set_result(deleted)
 
     def close(self) -> None:
         """Nobody waits any longer: what is left is done when the service is opened again."""
-        for waiters in self.waiters.values():
+        self.waiting.closed = True
+        for waiters in self.waiting.waiters.values():
             for waiter in waiters:
                 if not waiter.done():
                     waiter.set_exception(ServiceClosed())
                     waiter.exception()
-        self.waiters.clear()
+        self.waiting.waiters.clear()

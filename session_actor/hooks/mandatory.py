@@ -199,14 +199,18 @@ class Mandatory:
 
     def _begin(self, line: Line, hook: Hook, job: Job) -> None:
         if _is_running(job.key):
-            self._go_on(job)
-            self._tries.later(_WAIT_S, partial(self._queue, job))
+            self._wait_for_other(job)
             return
         line.running += 1
         this = Try(line, job)
         this.release = self._tries.begin()
         if not self._tries.start(job.key, partial(self._run, this, hook)):
             self._over(this)
+
+    def _wait_for_other(self, job: Job) -> None:
+        """It runs already: another generation, or a service that was closed, began it."""
+        self._go_on(job)
+        self._tries.later(_WAIT_S, partial(self._queue, job))
 
     def _late(self, this: Try) -> None:
         """Its time is up: it counts as failed for the breaker, and others begin, whenever it really ends."""
@@ -228,9 +232,12 @@ class Mandatory:
 
     async def _run(self, this: Try, hook: Hook) -> None:
         job, task = this.job, asyncio.current_task()
-        if task is not None:
-            _active[job.key] = task
         try:
+            if _is_running(job.key):  # since this was begun: two generations may begin one in the same turn
+                self._wait_for_other(job)
+                return
+            if task is not None:
+                _active[job.key] = task
             await self._try(this, hook)
         finally:
             if _active.get(job.key) is task:

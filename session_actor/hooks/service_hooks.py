@@ -82,7 +82,7 @@ class ServiceHooks:
         if self.must_end:
             await former.keeper.begin()
         self.keeper = self.mandatory.keeper = self.deletions.keeper = former.keeper
-        self.deletions.waiters = former.deletions.waiters
+        self.deletions.waiting = former.deletions.waiting
 
     def take_over(self, former: ServiceHooks) -> None:
         """Go on with what is pending; what runs is finished by the former generation, which begins nothing more."""

@@ -6,7 +6,15 @@ import asyncio
 
 import pytest
 
-from session_actor import CallTimeout, MemoryStore, SessionDeleted, SessionEnded, SessionNotFound, StoreCorrupt
+from session_actor import (
+    CallTimeout,
+    MemoryStore,
+    ServiceClosed,
+    SessionDeleted,
+    SessionEnded,
+    SessionNotFound,
+    StoreCorrupt,
+)
 
 from .conftest import idle, opened, pass_time, turns, until
 
@@ -204,3 +212,18 @@ async def test_a_session_of_another_birth_is_not_deleted_for_an_older_one(calls)
         await turns()
         assert await ids(service) == ["user-42"]
         assert service.health().hooks.deletions == 0
+
+
+async def test_a_deletion_that_is_noted_while_the_service_closes_keeps_nobody_waiting(calls, store):
+    calls.gates["bill"] = asyncio.Event()
+    async with opened(store, calls.must("bill"), close_timeout_s=0.1) as service:
+        await made(service)
+        deleting = asyncio.ensure_future(service.delete("user-42", timeout_s=None))
+        await turns(3)
+        await service.close()
+        with pytest.raises(ServiceClosed):
+            await asyncio.wait_for(deleting, 5)
+    calls.gates["bill"].set()
+    async with opened(store, calls.must("bill")) as service:
+        await until(lambda: not service.health().hooks.deletions)
+        assert await ids(service) == []

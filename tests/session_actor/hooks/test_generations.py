@@ -7,6 +7,10 @@ import asyncio
 import pytest
 
 from session_actor import FileStore, Hook, HookContext, SessionService
+from session_actor.hooks import mandatory
+from session_actor.hooks.hook import by_phase
+from session_actor.hooks.service_hooks import ServiceHooks
+from session_actor.supervisors import ChildSpec
 
 from ...persistence.disks import TroubledDisk
 from .conftest import Calls, idle, turns, until
@@ -93,3 +97,29 @@ async def test_a_hook_of_a_change_that_waits_for_the_disk_is_called_over_a_hando
         await asyncio.gather(*waiting)
         await until(lambda: len(calls.names) == 3)
     assert sorted(calls.names) == ["bill", "on", "on"]
+
+
+async def test_a_hook_that_two_generations_begin_in_the_same_turn_runs_once(calls, store, monkeypatch):
+    monkeypatch.setattr(mandatory, "_WAIT_S", 0.01)
+    async with SessionService.open(store, hooks=[calls.must("bill")]) as service:
+        await service.session("user-42", create=True)
+        people = service._people()
+        heir = ServiceHooks(people, by_phase([calls.must("bill")]), people.hooks.keeper.level)
+        await people.root.start_child(ChildSpec("heir", start=lambda: heir.tries.supervisor, shutdown_s=None))
+        await heir.share(people.hooks)
+        started = people.hooks.tries.start
+
+        def start(*arguments) -> bool:
+            """The next generation takes over when the try has its task, which has not run yet."""
+            answer = started(*arguments)
+            heir.take_over(people.hooks)
+            return answer
+
+        monkeypatch.setattr(people.hooks.tries, "start", start)
+        calls.gates["bill"] = asyncio.Event()
+        await service.end("user-42")
+        await turns(200)
+        calls.gates["bill"].set()
+        await until(lambda: not service.hooks.pending())
+        await until(lambda: not heir.tries.busy and not heir.mandatory._jobs)
+    assert calls.names == ["bill"]
