@@ -35,6 +35,8 @@ class Text(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="text"
     text: str
     signature: str | None = None
     """What Gemini wants back with it unchanged, as base64 (a `thoughtSignature`); None: nothing."""
+    phase: str | None = None
+    """What a message of Responses is, which wants that back: `commentary` or `final_answer`; None: not said."""
 
     def __repr__(self) -> str:
         """Without the text: it may be private."""

@@ -112,7 +112,12 @@ class _Reader:
         text = self._clean(block.text)
         if not text.strip():
             return None if signature is None else Piece(Text("", signature), self.frame)
-        return Piece(Text(text, signature), self.frame)
+        return Piece(Text(text, signature, self._phase(block)), self.frame)
+
+    def _phase(self, block: Text) -> str | None:
+        """Models that do not have phases may refuse them, so they go back to their own model only."""
+        goes_back = block.phase is not None and self.turn.dialect == self.target.dialect == "openai_responses"
+        return block.phase if goes_back and self._is_asked(self.turn.model) and is_clean(block.phase) else None
 
     def _call(self, call: ToolCall) -> Piece | None:
         ref = CallRef(self.frame, self.index)

@@ -40,6 +40,9 @@ _WANT_AN_ANSWER: Final = frozenset(
 )
 """Types of blocks that the caller's side answers, and of such answers: alone, providers refuse them."""
 
+_SAID: Final = ("output_text", "refusal")
+"""The parts of a message of the assistant in Responses."""
+
 _GEMINI_CALLS: Final = frozenset({"function_call", "functionCall", "function_response", "functionResponse"})
 _CHAT_OURS: Final = frozenset({"role", "content", "tool_calls", "function_call", "type", "text"})
 
@@ -127,7 +130,17 @@ def _goes_back(dialect: str, fields: dict[str, Any], kind: str) -> bool:
         return bool(fields) and _CHAT_OURS.isdisjoint(fields)
     if kind == "reasoning" and not fields.get("encrypted_content"):
         return False  # it names what the provider stored, and we ask it to store nothing
+    if kind == "message" and dialect == "openai_responses" and not _is_said(fields.get("content")):
+        return False
     return bool(kind) and kind not in _WANT_AN_ANSWER
+
+
+def _is_said(content: object) -> bool:
+    """Whether a message of Responses holds only what is known to be taken back in one of the assistant."""
+    if not isinstance(content, list):
+        return isinstance(content, str)
+    parts = [cast("dict[str, Any]", part) for part in cast("list[object]", content) if isinstance(part, dict)]
+    return len(parts) == len(cast("list[object]", content)) and all(part.get("type") in _SAID for part in parts)
 
 
 def _goes_in(dialect: str, fields: dict[str, Any], kind: str, taken: dict[str, frozenset[str]]) -> bool:

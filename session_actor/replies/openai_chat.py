@@ -46,7 +46,9 @@ def _blocks(message: Fields, model: str | None, *, cut: bool) -> Iterator[Block]
     kept = {name: value for name in _BACK_AS_IT_CAME if (value := plain.get(name))}
     if kept:
         yield Native("openai_chat", model, checked(content.free, kept, message.where))
-    yield from map(Text, filter(None, (*_said(message), message.word("refusal"))))
+    yield from _said(message, model)
+    if refusal := message.word("refusal"):
+        yield Text(refusal)
     calls = message.many("tool_calls")
     for place, call in enumerate(calls):
         yield _call(call, is_cut=cut and place == len(calls) - 1)
@@ -62,13 +64,17 @@ def _thoughts(message: Fields) -> Iterator[Thinking]:
         yield Thinking(thought, field="reasoning")
 
 
-def _said(message: Fields) -> Iterator[str | None]:
+def _said(message: Fields, model: str | None) -> Iterator[Block]:
     if is_a(message.get("content"), (list, tuple)):  # some servers give parts
         for part in message.many("content"):
-            yield part.word("text") or part.word("refusal")
+            if text := part.word("text") or part.word("refusal"):
+                yield Text(text)
+            elif not part.has("text", "refusal"):
+                yield Native("openai_chat", model, part.native())
         return
-    yield message.word("content")
-    yield message.part("audio").word("transcript")
+    for text in (message.word("content"), message.part("audio").word("transcript")):
+        if text:
+            yield Text(text)
 
 
 def _call(call: Fields, *, is_cut: bool) -> ToolCall:

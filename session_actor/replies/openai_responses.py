@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from session_actor import content
 from session_actor.blocks import Native, Text, ToolCall
-from session_actor.errors import InvalidArgument
+from session_actor.content import checked
 from session_actor.frames import Turn, Usage
 from session_actor.replies.broken import may_be_cut
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from .fields import Fields
 
 _UNFINISHED: Final = ("in_progress", "queued")
+_TEXTS: Final = {"output_text": "text", "refusal": "refusal"}
+"""The parts of a message that are text, and where they have it."""
 
 
 def read(reply: Fields) -> Turn:
@@ -41,7 +44,7 @@ def _stop_reason(reply: Fields) -> str | None:
 def _blocks(item: Fields, model: str | None, *, is_cut: bool) -> Iterator[Block]:
     kind = item.text("type")
     if kind == "message":
-        yield from map(Text, filter(None, map(_said, item.many("content"))))
+        yield from _said(item, model)
     elif kind == "function_call":
         more = item.some("caller", "namespace")
         yield ToolCall(item.text("call_id"), item.text("name"), item.word("arguments") or "", more=more)
@@ -51,11 +54,16 @@ def _blocks(item: Fields, model: str | None, *, is_cut: bool) -> Iterator[Block]
         yield Native("openai_responses", model, item.native())
 
 
-def _said(part: Fields) -> str | None:
-    kind = part.text("type")
-    if kind not in ("output_text", "refusal"):
-        raise InvalidArgument(part.at("type"), "must be output_text or refusal")
-    return part.word("text" if kind == "output_text" else "refusal")
+def _said(message: Fields, model: str | None) -> Iterator[Block]:
+    """What a message says; a part of a kind that is not known is a message of its own, verbatim."""
+    phase = message.word("phase")
+    for part in message.many("content"):
+        key = _TEXTS.get(part.text("type"))
+        if key is None:
+            alone = {"type": "message", "role": "assistant", "content": [part.plain()]}
+            yield Native("openai_responses", model, checked(content.free, alone, part.where))
+        elif text := part.word(key):
+            yield Text(text, phase=phase)
 
 
 def _usage(report: Fields | None) -> Usage | None:

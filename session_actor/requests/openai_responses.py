@@ -82,7 +82,8 @@ def _said(entry: AssistantEntry) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     for block in entry.blocks:
         if isinstance(block, Text):
-            items.append({"type": "message", "role": "assistant", "content": visible(block.text)})
+            item: dict[str, Any] = {"type": "message", "role": "assistant", "content": visible(block.text)}
+            items.append({**item, "phase": block.phase} if block.phase else item)
         elif isinstance(block, ToolCall):
             items.append(_call(block))
         elif isinstance(block, Native) and (value := free_object(block.raw)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel
 
-from session_actor import Native, Text, Thinking, ToolCall, turn_of
+from session_actor import Native, Text, Thinking, ToolCall, turn_of, validate_request
 from session_actor.commands import AddResponse, AddToolResult, AddUser
 from session_actor.errors import InvalidArgument
 
@@ -345,7 +345,8 @@ def test_a_stream_of_a_response_is_a_whole_reply(streams):
         ("reply.output", {**RESPONSE, "output": {}}),
         ("reply.output[0].type", {**RESPONSE, "output": [{}]}),
         ("reply.output[0].call_id", {**RESPONSE, "output": [{"type": "function_call", "name": "x"}]}),
-        ("reply.output[0].content[0].type", {**RESPONSE, "output": [{"type": "message", "content": [{"type": "x"}]}]}),
+        ("reply.output[0].content[0].type", {**RESPONSE, "output": [{"type": "message", "content": [{"type": 7}]}]}),
+        ("reply.output[0].content[0].type", {**RESPONSE, "output": [{"type": "message", "content": [{}]}]}),
         ("reply.status", {**RESPONSE, "status": 7}),
     ],
 )
@@ -399,3 +400,50 @@ def test_what_a_dump_says_is_none_was_never_sent():
     assert dumped["output"][1]["action"]["queries"] is None
     assert turn_of(dumped).blocks == turn_of(whole).blocks
     assert [block.value for block in turn_of(dumped).blocks] == items  # type: ignore[union-attr]
+
+
+async def test_whether_a_message_is_commentary_goes_back_to_the_model_that_said_so(session):
+    says = [
+        {"type": "message", "id": f"msg_{n}", "role": "assistant", "status": "completed", "phase": phase,
+         "content": [{"type": "output_text", "text": text, "annotations": []}]}
+        for n, (phase, text) in enumerate([("commentary", "I look."), ("final_answer", "At noon.")])
+    ]  # fmt: skip
+    await session.add_user("When?")
+    frame = await session.add_response({**RESPONSE, "model": "gpt-5.5", "output": says})
+    assert frame.turns[0].blocks == (Text("I look.", phase="commentary"), Text("At noon.", phase="final_answer"))
+    request = await session.build_request("openai_responses", model="gpt-5.5-2026-04-23")
+    assert validate_request("openai_responses", request) == []
+    assert [item.get("phase") for item in request["input"]] == [None, "commentary", "final_answer", None]
+    for dialect, model in [("openai_responses", "gpt-4.1"), ("openai_chat", "gpt-5.5"), ("gemini", "gemini-3-pro")]:
+        assert "final_answer" not in str(await session.build_request(dialect, model=model))
+
+
+FUTURE = {"type": "output_scent", "scent": "rose"}
+
+
+@pytest.mark.parametrize("make", [dict, as_received_response])
+async def test_a_part_of_a_message_that_is_not_known_yet_is_kept_and_the_rest_is_shown(session, make):
+    content = [{"type": "output_text", "text": "a", "annotations": []}, FUTURE, {"type": "refusal", "refusal": "No."}]
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
+    await session.add_user("hi")
+    frame = await session.add_response(make({**RESPONSE, "output": [item]}))
+    first, kept, last = frame.turns[0].blocks
+    assert (first, last) == (Text("a"), Text("No."))
+    assert kept.value["content"] == [FUTURE]
+    for dialect in DIALECTS:
+        request = await session.build_request(dialect, model="gpt-5.1")
+        assert validate_request(dialect, request) == []
+        assert "rose" not in shown(request)
+        assert "No." in shown(request)
+
+
+async def test_a_part_of_a_chat_s_message_that_is_not_known_yet_is_kept_and_the_rest_is_shown(session):
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    await session.add_user("hi")
+    frame = await session.add_response(said(content=[thought, FUTURE, {"type": "text", "text": "a"}]))
+    assert [block.value for block in frame.turns[0].blocks[:2]] == [thought, FUTURE]
+    for dialect in DIALECTS:
+        request = await session.build_request(dialect, model="gpt-5.1")
+        assert validate_request(dialect, request) == []
+        assert "rose" not in shown(request)
+        assert "hm" not in shown(request)
