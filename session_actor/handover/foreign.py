@@ -16,6 +16,7 @@ import anyio
 import msgspec
 
 from session_actor import telemetry
+from session_actor.errors import translate
 from session_actor.finishing import to_its_end
 from session_actor.levels import check_promised
 from session_actor.lifetime import Lifetime
@@ -24,7 +25,7 @@ from session_actor.snapshots import check_snapshot
 
 from . import values
 from .errors import HandoverUnusable, failed
-from .foreign_store import Foreign, twin_of
+from .foreign_store import Foreign, twin_error, twin_of
 from .telling import handing_over
 
 if TYPE_CHECKING:
@@ -87,10 +88,20 @@ class ForeignHandover:
 async def _values(bridge: Bridging, own: values.CodeChange | None) -> dict[str, values.Value]:
     """The values of all sessions, which are paused; the other generation goes on when one cannot be taken."""
     try:
-        return {name: _checked(name, version, value, own) for name, version, value in await bridge.pause()}
+        return {name: _checked(name, version, value, own) for name, version, value in await _paused(bridge)}
     except BaseException:
         bridge.resume()
         raise
+
+
+async def _paused(bridge: Bridging) -> list[tuple[str, int, values.Value]]:
+    """As `Bridging.pause`. Raises HandoverFailed for what the other generation raises: a disk that refuses, say."""
+    try:
+        return await bridge.pause()
+    except Exception as error:  # noqa: BLE001 - it may be of the other generation's classes
+        twin = cast("Exception", twin_error(error))
+        told = failed("the service", translate(twin) if isinstance(twin, PersistenceError) else twin)
+        raise told from told.__cause__
 
 
 async def _go_on(
@@ -102,9 +113,9 @@ async def _go_on(
     try:
         await to_its_end(letting_go)
         lifetime = await Lifetime.go_on(store, options, loop)
-    except BaseException:
+    except BaseException as error:  # noqa: BLE001 - it is raised again
         await to_its_end(_go_nowhere(letting_go, store, options.close_timeout_s))
-        raise
+        raise twin_error(error) from error.__cause__
     waiting, people = letting_go.result(), lifetime.population
     for name, value in arriving.items():
         cell = people.cell(name)
