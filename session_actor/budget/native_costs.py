@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
+from session_actor.media import image_type
 from session_actor.tokens.estimate import estimate_tokens
 
 from .media_costs import data_cost, decoded, is_data_uri, uri_cost
@@ -16,6 +17,10 @@ _OPAQUE: Final = frozenset({
     "thoughtSignature",
 })  # fmt: skip
 """Fields that hold what only the provider can read, or a file in base64."""
+_LONG: Final = 1_024
+"""A text of so many characters may be a file in base64, as an image that a tool of Responses made."""
+_MAGIC: Final = 64
+_PDF: Final = "application/pdf"
 _MEDIA_TYPES: Final = ("media_type", "mime_type", "mimeType")
 _LeafCost: TypeAlias = Callable[[object, object, str], int | None]
 
@@ -74,8 +79,15 @@ def _apart(value: object, name: object, media_type: str, family: str, rule: str)
     if is_data_uri(value):
         return uri_cost(value, rule, family)
     if name not in _OPAQUE or media_type.startswith("text/"):
-        return None
+        return None if len(value) < _LONG else _file_cost(value, rule, family)
     return data_cost(decoded(value), media_type, rule, family) if media_type else opaque_cost(len(value))
+
+
+def _file_cost(text: str, rule: str, family: str) -> int | None:
+    """Return what an image or a PDF in base64 costs, under whatever key it stands; None: it is none."""
+    head = decoded(text[:_MAGIC])
+    kind = image_type(head) or (_PDF if head.startswith(b"%PDF-") else None)
+    return None if kind is None else data_cost(decoded(text), kind, rule, family)
 
 
 def _media_type(fields: dict[object, object]) -> str:

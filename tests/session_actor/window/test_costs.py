@@ -225,6 +225,32 @@ def test_an_image_inside_a_native_block_costs_its_pixels(source):
     assert 1_296 <= cost(said(native)) <= 1_296 + 80
 
 
+def test_a_file_costs_what_it_is_under_whatever_key_it_stands():
+    png = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + struct.pack(">II", 1_024, 1_024) + os.urandom(500_000)
+    made = {"type": "image_generation_call", "id": "ig_1", "status": "completed"}
+
+    def costs(data: bytes | None, key: str = "result") -> int:
+        value = made if data is None else {**made, key: b64encode(data).decode()}
+        block = Native("openai_responses", "gpt-5", value)
+        return cost(AssistantEntry((block,)), dialect="openai_responses")
+
+    image = image_tokens(1_024, 1_024, profile_of("gpt-5").image_rule)
+    assert image <= costs(png) - costs(None) < image + 20
+    assert abs(costs(png, "other") - costs(png)) < 5
+    assert costs(b"%PDF-1.7\n" + os.urandom(500_000)) < 100_000
+    assert costs(os.urandom(500_000)) > 100_000, "nobody knows what that is"
+
+
+async def test_a_generated_image_drives_nothing_out_of_the_request(session):
+    png = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + struct.pack(">II", 1_024, 1_024) + os.urandom(1_500_000)
+    item = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": b64encode(png).decode()}
+    await session.add_user("Draw a cat.")
+    await session.add_response({"object": "response", "status": "completed", "model": "gpt-5", "output": [item]})
+    await session.add_user("And a dog.")
+    request = await session.build_request("openai_responses", model="gpt-5")
+    assert [one["type"] for one in request["input"]] == ["message", "image_generation_call", "message"]
+
+
 def test_a_native_blocks_own_data_that_is_text_is_counted_as_text():
     text = "All of this is read by the model. " * 30
     native = Native("anthropic", None, {"source": {"type": "text", "media_type": "text/plain", "data": text}})
