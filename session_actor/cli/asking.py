@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -25,6 +26,8 @@ MOMENTS: Final = (
     "a record's number, `first`, `last`, `frame:7`, `checkpoint:NAME`, or a time such as 2026-11-30T16:00 (UTC)"
 )
 _DIGITS: Final = 18
+_WORD: Final = re.compile(r"\w[\w.@%+=:,/-]*")
+"""What no shell reads as anything but a word."""
 _OFFERED: Final = 50
 """So many ids are offered for completion."""
 
@@ -70,7 +73,10 @@ class Id(_Text):
             self.fail("an id that begins and ends with a double quote is a JSON string, and this is none", param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002 - click's
-        """The ids that begin so."""
+        """The ids that begin so, but for those of which a shell would make more than a word.
+
+        Ids are often those of strangers, and bash puts in what is offered as it is: `a$(reboot)` would be run.
+        """
         from click.shell_completion import CompletionItem
 
         from session_actor.reserved import is_reserved
@@ -78,8 +84,8 @@ class Id(_Text):
         with contextlib.suppress(Exception), opened(ctx.params["directory"]) as reader:
             found: list[Any] = []
             for info in reader.sessions(incomplete):
-                if not is_reserved(info.id) and (name := shown_id(info.id)) == info.id:
-                    found.append(CompletionItem(name))
+                if not is_reserved(info.id) and _WORD.fullmatch(info.id) and shown_id(info.id) == info.id:
+                    found.append(CompletionItem(info.id))
                 if len(found) == _OFFERED:
                     break
             return found

@@ -163,6 +163,23 @@ def test_commands_options_and_ids_are_completed(made, monkeypatch, capfd, typed,
     assert {line.partition(",")[2] for line in capfd.readouterr().out.splitlines()} >= expected
 
 
+def test_no_id_is_completed_of_which_a_shell_would_make_more_than_a_word(tmp_path, monkeypatch, capfd):
+    words = ["user-42", "mira@example.org", "a/b:c", "höhe"]
+    odd = ["x$(reboot)", "x;reboot", "x`reboot`", "x&", "x|y", "x>y", "x*", "x{a,b}", "!x", "~x", "#x", "x y", "(x)"]
+
+    async def fill() -> None:
+        async with SessionService.open(tmp_path / "store") as service:
+            for name in (*words, *odd):
+                await service.session(name, create=True)
+
+    asyncio.run(fill())
+    monkeypatch.setenv("_SESSION_ACTOR_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", f"session-actor show {tmp_path / 'store'} ")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    assert main() == 0
+    assert sorted(line.partition(",")[2] for line in capfd.readouterr().out.splitlines()) == sorted(words)
+
+
 # --- doctor -----------------------------------------------------------------------------------------------------------
 
 
