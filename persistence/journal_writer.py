@@ -9,6 +9,9 @@ such records is not gone on with, and a file of another birth, or one with recor
 Nothing is written into a file that is not the one that the catalog counted, or is shorter: it is left as it is, counts
 as sealed, and what comes is written to the next one. Whoever reads it is told of the damage. The same is done with one
 that the disk goes on refusing. One of which a sync was refused is written anew: see `journal_anew`.
+
+Of what a process left that is gone a sync may have been refused, too. So bytes behind the valid part are cut off before
+others are written there, and a file that nobody counts gives way to a new one of its name.
 """
 
 from __future__ import annotations
@@ -199,32 +202,32 @@ class JournalWriter:
 
     def _begin(self, before: Extent | None) -> bytes:
         number = 1 + self._left if before is None else before.number + max(1, self._left)
-        while not self._may_overwrite(number):
+        while (walk := self._overwritable(number)) is None:
             number += 1
         self._left = 0
         continues = RecordRef() if before is None else RecordRef(before.seq, before.sum)
         self._touched.setdefault(self._path(number), 0)
-        self._file = self._create(number)
+        self._file = self._create(number, is_there=walk.there)
         self._file.truncate(0)
         self.extent = Extent(number, 0, continues.seq, continues.sum, 0)
         self._begins = continues.seq + 1
         return encode_journal_header(JournalHeader(self._log.session, self._log.birth, number, continues))[0]
 
-    def _may_overwrite(self, number: int) -> bool:
-        """Whether there is no file of a number, or all records in it are of this birth and in the log.
+    def _overwritable(self, number: int) -> Walk | None:
+        """The file of a number if there is none, or all records in it are of this birth and in the log.
 
         Raises `StoreCorrupt` for later ones of this birth, `StoreVersionTooNew`, OSError.
         """
         walk = Walk(self._disk, self._path(number))
         header = walk.header
         if header is not None and (header.session, header.birth) != (self._log.session, self._log.birth):
-            return False
+            return None
         records = [item.record for item in walk.items() if isinstance(item, Good)]
         if header is None or not records:
-            return not records
+            return None if records else walk
         if not all(map(self._is_in_log, records)):
             raise uncounted(walk.path, 0, records[-1].seq)
-        return records[0].seq >= self._first_seq
+        return walk if records[0].seq >= self._first_seq else None
 
     def _seal(self, extent: Extent) -> None:
         """Write the index of the newest file; none when it does not read as it was written: who reads it judges it."""
@@ -274,6 +277,8 @@ class JournalWriter:
             return False
         if self._file.size() > part.size_bytes:
             self._check_beyond(path, part)
+            if not self._distrusted:
+                self._file.truncate(part.size_bytes)
         if self._distrusted:
             try:
                 self._renew(self._file, path, part)
@@ -306,14 +311,14 @@ class JournalWriter:
                 if not self._is_in_log(record):
                     raise uncounted(path, part.size_bytes, record.seq)
 
-    def _create(self, number: int) -> DiskFile:
+    def _create(self, number: int, *, is_there: bool) -> DiskFile:
         path = self._path(number)
         folder = path.rpartition("/")[0]
         if folder not in self._folders:
             make_folder(self._disk, self._folder, path)
             # One that is there may have been made by a cut that failed or died before it synced the name.
             self._folders.update((folder, self._folder))
-        if self._distrusted:
+        if is_there or self._distrusted:
             self._disk.unlink(path)
         return self._disk.open(path, create=True)
 

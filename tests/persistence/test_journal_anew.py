@@ -20,6 +20,8 @@ from .conformance_snapshots import ids
 from .conformance_tools import opened, push
 from .test_journal_files import cut_all
 
+FOLDER = "/" + journal_path("a", 1).partition("/")[0]
+
 
 class ForgettingDisk(OsDisk):
     """Syncs are refused on request; once one was of a file, no sync of it may say again that all is well."""
@@ -30,6 +32,10 @@ class ForgettingDisk(OsDisk):
         self.errno = errno.EIO
         self.forgotten: set[int] = set()
         """Inodes of such files."""
+        self.forgives = False
+        """It may after all that was not synced was cut off."""
+        self.synced_bytes: dict[int, int] = {}
+        """How long files were when they were synced, by inode."""
         self.held: list[int] = []
         """Descriptors: the number of an inode that is held is given to no other."""
 
@@ -66,6 +72,12 @@ class ForgettingFile:
             self.disk.forgotten.add(self.disk.hold(self.path))
             raise
         self.file.sync()
+        self.disk.synced_bytes[self.inode] = self.file.size()
+
+    def truncate(self, length):
+        self.file.truncate(length)
+        if self.disk.forgives and length <= self.disk.synced_bytes.get(self.inode, 0):
+            self.disk.forgotten.discard(self.inode)
 
 
 @pytest.fixture
@@ -143,7 +155,7 @@ async def test_the_name_of_a_file_is_made_anew_when_the_sync_of_its_folder_was_r
             await grown(store, lease, 1)
             await cut_all(store)
         await grown(store, lease, 1 + 20 * begun)
-        await refused_cuts(store, disk, "/" + journal_path("a", 1).partition("/")[0])
+        await refused_cuts(store, disk, FOLDER)
         inodes = {disk.hold(path) for path in root.glob("journals/*/*.ndjson")}
         counted = store._engine.catalog.files.numbers("a", lease.birth)
         await cut_all(store)
@@ -210,3 +222,24 @@ async def test_what_a_process_that_died_left_of_it_is_told_repaired_and_goes_wit
         await store.delete(await store.acquire("a", create=False))
         await cut_all(store)
     assert not left.exists()
+
+
+@pytest.mark.parametrize(("count", "refused"), [(0, ".ndjson"), (3, ".ndjson"), (0, FOLDER)])
+async def test_what_a_process_left_that_is_gone_is_cut_off_or_gives_way_to_a_new_file(tmp_path, disk, count, refused):
+    """A sync of it may have been refused. `count`: of records that are in the journal before."""
+    root = tmp_path / "store"
+    async with opened(small(root, disk), working=False) as store:
+        lease = await store.acquire("a", create=True)
+        if count:
+            await grown(store, lease, 1, count)
+            await cut_all(store)
+        await grown(store, lease, count + 1, 5)
+        await refused_cuts(store, disk, refused)
+        inode = disk.hold(journal(root))
+    disk.forgives = True
+    async with opened(small(root, disk), working=False) as store:
+        lease = await store.acquire("a", create=False)
+        await cut_all(store)
+        assert (journal(root).stat().st_ino == inode) is (count > 0)
+        await check_all(store, lease)
+    assert check(root).list == []
