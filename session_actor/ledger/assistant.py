@@ -10,7 +10,7 @@ from session_actor.replies.broken import broke_off
 from session_actor.requests.texts import clean
 
 from . import notes as words
-from .media import said_media
+from .media import no_room, said_media
 from .natives import known_of
 from .wire import is_clean, object_text
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from session_actor.frames import Turn
 
     from .entries import Target
+    from .held import Media
     from .notes import Notes
     from .wire import WireIds
 
@@ -67,10 +68,10 @@ class Said(NamedTuple):
 
 
 def said_by(
-    turn: Turn, frame: int, first_index: int, *, target: Target, stale: bool, ids: WireIds, notes: Notes
+    turn: Turn, frame: int, first_index: int, *, target: Target, stale: bool, ids: WireIds, notes: Notes, media: Media
 ) -> Said:
     """What of `turn` is shown. Its first call is number `first_index` of `frame`; `stale`: no reasoning is shown."""
-    reader = _Reader(turn, frame, first_index, target, ids, notes)
+    reader = _Reader(turn, frame, first_index, target, ids, notes, media)
     reader.stale = stale
     pieces = [reader.piece(block) for block in turn.blocks]
     if target.dialect == "openai_responses":
@@ -82,7 +83,7 @@ class _Reader:
     """Reads the blocks of one turn, in their order."""
 
     def __init__(  # noqa: PLR0917 - made in one place
-        self, turn: Turn, frame: int, index: int, target: Target, ids: WireIds, notes: Notes
+        self, turn: Turn, frame: int, index: int, target: Target, ids: WireIds, notes: Notes, media: Media
     ) -> None:
         self.turn = turn
         self.frame = frame
@@ -91,6 +92,7 @@ class _Reader:
         self.stale = False
         self.ids = ids
         self.notes = notes
+        self.media = media
         self.refused = dict[CallRef, str | None]()
 
     def piece(self, block: Block) -> Piece | None:
@@ -148,11 +150,14 @@ class _Reader:
 
     def _native(self, block: Native) -> Piece | None:
         known = known_of(block, "assistant")
+        self.media.pass_by()
         is_part = block.dialect == "openai_chat" and known.reasoning and broke_off(self.turn.stop_reason)
         is_own = block.dialect == self.target.dialect and known.sendable and not is_part
         if is_own and (not known.reasoning or self._may_think(block.model or self.turn.model)):
             if self.ids.claim(known.item):
-                return Piece(block, self.frame, known.reasoning, known.opens, known.closes)
+                if known.reasoning or self.media.shows(block, is_own=True):
+                    return Piece(block, self.frame, known.reasoning, known.opens, known.closes)
+                return Piece(no_room("A file", self.frame, self.notes), self.frame)
         elif known.text is not None:
             return Piece(Text(self._clean(known.text)), self.frame)
         self.notes.omit(words.THINKING if known.reasoning else words.NATIVE, self.frame)

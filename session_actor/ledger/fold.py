@@ -180,7 +180,9 @@ class Fold:
     def _add_assistant(self, turn: Turn, place: Place, index: int) -> None:
         notes, frame = Notes(), place[0]
         stale = frame < self.view.stale
-        said = said_by(turn, frame, index, target=self.target, stale=stale, ids=self._ids, notes=notes)
+        said = said_by(
+            turn, frame, index, target=self.target, stale=stale, ids=self._ids, notes=notes, media=self._media
+        )
         self._calls.update((piece.call.ref, piece.call) for piece in said.pieces if piece.call is not None)
         self._refused.update(said.refused)
         if not said.is_solid:
@@ -200,6 +202,7 @@ class Fold:
         draft.touch(first)
         draft.touch(place)
         draft.say(pieces)
+        draft.media += self._media.taken()
         draft.may_wait = turn.stop_reason == "tool_use"
         draft.paused = turn.stop_reason == "pause_turn" and self.target.dialect == "anthropic" and not draft.calls
         self._spoke = True

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _HEAVY: Final = 1 << 16
 """A block of one provider's own that is no image counts from so many bytes on."""
+_OWN_HEAVY: Final = 1 << 18
+"""One that the model said itself, from so many on: what a search found is shorter, and is not to go for images."""
 _HEAD: Final = 1 << 18
 """So much of the base64 of such an image is looked into for its size."""
 _IMAGES: Final = frozenset({"image", "image_url", "input_image"})
@@ -68,6 +70,8 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     """Whether it is an image that the provider takes only beside a few others."""
     pages: int = 0
     """How many pages of a PDF it has, where the provider counts them and its bytes tell."""
+    is_own: bool = False
+    """Whether the model said it itself, such as an image that it made."""
 
 
 class Load(NamedTuple):
@@ -116,12 +120,14 @@ class Media:
             frame, turn, number = self._place
             self._place = (frame, turn, number + 1)
 
-    def shows(self, block: Image | Document | Native) -> bool:
-        """Count the block that was numbered last, which the target takes.
+    def shows(self, block: Image | Document | Native, *, is_own: bool = False) -> bool:
+        """Count the block that was numbered last, which the target takes; `is_own`: as in `Held`.
 
         False: it stands before the border, and a text takes its place.
         """
         held = _counted(block, self._place, self._dialect)
+        if held is not None and is_own:
+            held = msgspec.structs.replace(held, is_own=True) if held.size_bytes >= _OWN_HEAVY else None
         if held is None:
             return True
         if held.place is not None and held.place < self._border:
@@ -138,14 +144,15 @@ class Media:
 
 
 def load_of(media: Iterable[Held], said: AssistantEntry | None = None) -> Load:
-    """What these come to, with what the model's own blocks in `said` add."""
-    load = NO_LOAD  # the same one, where there is nothing
+    """What these come to, with what the model's other blocks in `said` add."""
+    load, counted = NO_LOAD, 0  # the same one, where there is nothing
     for held in media:
         load = load.plus(held)
+        counted += held.size_bytes if held.is_own else 0
     if said is not None:
-        heavy = sum([_raw_size(block) for block in said.blocks if type(block) is Native])
-        if heavy:
-            load = load._replace(size_bytes=load.size_bytes + heavy)
+        more = sum([_raw_size(block) for block in said.blocks if type(block) is Native]) - counted
+        if more > 0:
+            load = load._replace(size_bytes=load.size_bytes + more)
     return load
 
 

@@ -39,7 +39,7 @@ def shown_media(
         return _left_out(block, frame, notes, "this API does not take one of this size")
     if media.shows(block):
         return block
-    return _no_room("An image" if is_image else "A document", frame, notes)
+    return no_room("An image" if is_image else "A document", frame, notes)
 
 
 def shown_native(block: Native, frame: int | None, notes: Notes, media: Media) -> Native | Text:
@@ -47,7 +47,7 @@ def shown_native(block: Native, frame: int | None, notes: Notes, media: Media) -
     media.pass_by()
     if media.shows(block):
         return block
-    return _no_room("A file", frame, notes)
+    return no_room("A file", frame, notes)
 
 
 def said_media(block: Image | Document, frame: int | None, notes: Notes) -> Text:
@@ -58,7 +58,8 @@ def said_media(block: Image | Document, frame: int | None, notes: Notes) -> Text
     return _left_out(block, frame, notes, "it was in a message of the assistant")
 
 
-def _no_room(what: str, frame: int | None, notes: Notes) -> Text:
+def no_room(what: str, frame: int | None, notes: Notes) -> Text:
+    """What stands in the place of one that has no room beside newer ones."""
     notes.omit(words.NO_ROOM, frame)
     return Text(not_seen(what, _FULL))
 

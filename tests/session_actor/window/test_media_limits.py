@@ -310,3 +310,48 @@ def test_a_file_that_gemini_fetches_counts_when_it_is_an_image(name, few):
     live.do(AddUser([block] * 51))
     request = live.do(BuildRequest("gemini"))
     assert sum("text" in part for part in request["contents"][0]["parts"]) == 1
+
+
+def made(number: int, size: int) -> Native:
+    data = b64encode(png(1_024, 1_024, size).data or b"").decode()
+    value = {"type": "image_generation_call", "id": f"ig_{number}", "status": "completed", "result": data}
+    return Native("openai_responses", "sees", value)
+
+
+def drawn(request: Any) -> int:
+    return [item["type"] for item in request["input"]].count("image_generation_call")
+
+
+def test_images_that_the_model_made_give_way_to_newer_ones(monkeypatch):
+    known = {dialect: limits_of(dialect)._replace(megabytes=4) for dialect in DIALECTS}
+    monkeypatch.setattr(limits, "_BY_DIALECT", known)
+    live = Asked(model="sees")
+    for number in range(12):
+        live.do(AddUser("Draw."))
+        live.do(AddAssistant([made(number, 300_000)], dialect="openai_responses", model="sees"))
+        live.do(AddUser("And?"))
+        request = live.ask("openai_responses")
+        assert len(repr(dict(request))) < 4_000_000
+        assert drawn(request) >= min(number + 1, 4)
+        assert drawn(request) + omitted(request) == number + 1
+        check(live, request)
+    assert "takes no more" in repr(request["input"][1])
+    assert request["input"][-2]["type"] == "image_generation_call"
+
+
+def test_what_a_search_found_does_not_go_for_images():
+    found = [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "srvtoolu_1",
+            "content": [{"encrypted_content": "x" * 99_999}],
+        },
+    ]
+    live = Asked(model="sees")
+    live.do(AddUser("Hello"))
+    live.do(AddAssistant([Native("anthropic", "sees", one) for one in found], dialect="anthropic", model="sees"))
+    live.do(AddUser([LARGE, *[SMALL] * 20]))
+    request = live.ask("anthropic")
+    assert omitted(request) == 1
+    assert [block["type"] for block in request["messages"][1]["content"]] == [one["type"] for one in found]
