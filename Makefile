@@ -5,6 +5,10 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 ARGS ?=
 # Tests wait for disks and processes, so one process more than there are processors.
 WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+# Sweeps that are not in tests/faults, and of which `make test` runs a part, too.
+SWEEPS := tests/session_actor/hooks/test_kills.py tests/persistence/test_recovery_dying.py \
+  tests/session_actor/window/test_validation.py::test_no_odd_value_in_any_single_place_makes_it_raise \
+  tests/session_actor/window/test_window_real.py::test_every_prefix_is_asked_for_in_a_small_window
 # The tests start many processes, and each would compile all it imports where compiled files are not written.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -42,7 +46,7 @@ test-bench: setup ## every bench in its small size: it prints the agreed lines, 
 	@$(BIN)/python -m pytest tests/test_bench.py -n $(WORKERS) $(ARGS)
 
 faults: setup ## every case of damage, loss of power and failing disks; ARGS="--faults-seed=N -k name"
-	@$(BIN)/python -m pytest tests/faults tests/session_actor/hooks/test_kills.py --faults=full -n $(WORKERS) --maxschedchunk 1 $(ARGS)
+	@$(BIN)/python -m pytest tests/faults $(SWEEPS) --faults=full -n $(WORKERS) --maxschedchunk 1 $(ARGS)
 
 test-all: ## the test suite on every Python 3.11 to 3.14 of this machine
 	@scripts/test-all $(ARGS)

@@ -131,6 +131,15 @@ def pytest_runtest_makereport(item: pytest.Item):
     return report
 
 
+@pytest.fixture
+def faults(request: pytest.FixtureRequest):
+    """How many of its cases a sweep runs, and which."""
+    from .scale import Faults
+
+    option = request.config.option
+    return Faults({"tenth": 0.1, "full": 1.0}[option.faults], option.faults_seed, request.node.name)
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind(request: pytest.FixtureRequest):
     """Fails a test that leaves a task, a thread that is no daemon, or an open file below its temporary folder."""

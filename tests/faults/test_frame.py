@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from .conftest import Faults
+from ..scale import Faults
 
 HERE = Path(__file__).parent
 ROW = re.compile(r"^\| .+ \| `([\w/]+\.py)(?:::(\w+))?` \| .+ \|$")

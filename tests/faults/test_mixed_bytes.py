@@ -14,10 +14,10 @@ import pytest
 from session_actor.persistence import FileStore, PersistenceError
 from session_actor.persistence.journal import read_journal
 
+from ..scale import Faults
 from ..simulation.disk import SimDisk
 from ..simulation.life import ROOT
 from ..simulation.loop import simulated
-from .conftest import Faults
 from .grown import (
     LARGE,
     REFUSED,

@@ -20,7 +20,7 @@ from session_actor.persistence.verify import check
 
 from ..persistence.conformance_tools import AT_US, opened
 from ..persistence.stores import SMALL, flip, journals
-from .conftest import Faults
+from ..scale import Faults
 
 LIVES = 40
 PLACES = 4

@@ -19,10 +19,10 @@ from session_actor.persistence.journal import read_journal
 from session_actor.persistence.record import decode_records
 from session_actor.persistence.snapshot import Slot, read_slot
 
+from ..scale import Faults
 from ..simulation.disk import SimDisk
 from ..simulation.life import ROOT
 from ..simulation.loop import simulated
-from .conftest import Faults
 from .grown import (
     REFUSED,
     SESSIONS,
