@@ -14,7 +14,8 @@ from session_actor.transfer.importing import import_transcript
 from .transferring import frames_of, imported, memory, said, state_of
 
 A, B, C = (f'{{"role":"user","content":"{name}"}}' for name in "abc")
-DEEP = '{"role":"user","content":[' + "[" * 5_000 + "]" * 5_000 + "]}"
+LEVELS = 100_000  # Python reads about 1,000 before 3.12, then 1,500, and 10,000 from 3.13 on
+DEEP = '{"role":"user","content":[' + "[" * LEVELS + "]" * LEVELS + "]}"
 DOUBLED = '{"role":"user","role":"user","content":"x"}'
 
 
