@@ -184,3 +184,5 @@ async def test_a_handover_that_nobody_waits_for_fails_without_a_report(service, 
     assert reported == []
     assert service.health().live == 1
     assert await inputs(session) == ["only in memory"]
+    disk.errors.clear()
+    await settled(service)
