@@ -28,11 +28,17 @@ class Slow(MemoryStore):
 
     error: OSError | None = None
 
+    def __init__(self):
+        super().__init__()
+        self.begun, self.happened = asyncio.Event(), asyncio.Event()
+
     async def delete(self, lease):
+        self.begun.set()
         await asyncio.sleep(0.02)
         if self.error is not None:
             raise self.error
         await super().delete(lease)
+        self.happened.set()
         await asyncio.sleep(0.02)
 
 
@@ -81,12 +87,13 @@ async def test_a_server_that_crashes_while_its_session_is_deleted_does_not_come_
 
 @pytest.mark.parametrize("happened", [False, True], ids=["before it is deleted", "after it is deleted"])
 async def test_a_deletion_whose_server_is_killed_leaves_the_session_or_ends_its_handles(happened):
-    async with SessionService.open(Slow()) as service:
+    store = Slow()
+    async with SessionService.open(store) as service:
         old = await service.session("user-42", create=True)
         await old.push("said before")
         await service._people().rest("user-42")
         deleting = asyncio.create_task(outcome(service.delete("user-42")))
-        await asyncio.sleep(0.03 if happened else 0.01)
+        await (store.happened if happened else store.begun).wait()
         old.ref.kill()
         assert await deleting is SessionCrashed
         await asyncio.sleep(0.1)
