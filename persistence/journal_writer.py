@@ -63,8 +63,8 @@ class JournalWriter:
         "_full",
         "_left",
         "_log",
-        "_piece",
         "_sealed_seq",
+        "_sums",
         "_touched",
         "broken",
         "extent",
@@ -112,8 +112,8 @@ class JournalWriter:
         """First record of the newest file, when it was begun here."""
         self._first_seq = 0
         """First record that is written; 0: none is yet. The log has it and all that follow."""
-        self._piece: tuple[int, list[bytes]] = 0, []
-        """The records that are being written, and the number of the first."""
+        self._sums = bytearray()
+        """Those of all records that were written or are being written, eight bytes each."""
 
     def write(self, records: list[bytes]) -> None:
         """Append record lines, which are without LF. What a cut that was not finished left behind is overwritten.
@@ -123,7 +123,7 @@ class JournalWriter:
         seq = 1 + (0 if self.extent is None else self.extent.seq)
         if not self._first_seq and records:
             self._check_first(records[0], seq)
-        self._piece = seq, records
+        self._sums += b"".join([record[-10:-2] for record in records])
         while records:
             header = self._prepare()
             extent = self.extent or Extent(1, 0, 0, NO_SUM, 0)
@@ -173,9 +173,9 @@ class JournalWriter:
 
     def _is_in_log(self, record: Record) -> bool:
         """Whether the log has this record of a file, and none of another history that has its number."""
-        first, piece = self._piece
-        if first <= record.seq < first + len(piece):
-            return piece[record.seq - first].endswith(b',"sum":"%b"}' % record.sum.encode())
+        place = 8 * (record.seq - self._first_seq)
+        if 0 <= place < len(self._sums):
+            return self._sums[place : place + 8] == record.sum.encode()
         return record.seq <= self._log.written_seq
 
     def _prepare(self) -> bytes:

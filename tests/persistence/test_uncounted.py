@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from session_actor.persistence.names import journal_path
 from session_actor.persistence.repair import repair
 from session_actor.persistence.verify import check
 
-from .conformance_tools import opened
+from .conformance_tools import AT_US, opened
 from .stores import SMALL, copied, cut_all, flip, journals, kinds, loaded, push, segments
 
 BIRTH = "00000000000000ff"
@@ -239,3 +240,27 @@ async def test_a_snapshot_of_a_birth_that_the_catalog_does_not_know_goes_aside(r
     repair(root, write=True)
     assert not check(root).list
     assert whole in kept(root)
+
+
+async def test_a_cut_of_two_segments_overwrites_no_file_of_another_history(root):
+    """The records of the first are those that differ, and the second is what needs the file."""
+
+    async def say(counts: list[int], text: bytes, journal_bytes: int) -> None:
+        async with opened(FileStore(root, **{**SMALL, "journal_bytes": journal_bytes}), working=False) as store:
+            lease = await store.acquire("a", create=True)
+            for count in counts:
+                for seq in range(lease.appended_seq + 1, lease.appended_seq + 1 + count):
+                    store.append(lease, seq, AT_US + seq, "pushed", b'{"id":%d,"user_input":"%b"}' % (seq, text), 200)
+                await store.flush("synced")
+                store._engine.log.seal()
+            with contextlib.suppress(StoreCorrupt):
+                await store._engine.cutter.cut()
+
+    await say([6], b"before", 2_000)
+    older = (root / "catalog.db").read_bytes()
+    await say([5], b"counted", 900)
+    (path,) = [path for path in journals(root) if path.stem.endswith("-2")]
+    whole = path.read_bytes()
+    (root / "catalog.db").write_bytes(older)
+    await say([5, 10], b"other", 2_000)
+    assert path.read_bytes() == whole
