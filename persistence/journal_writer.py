@@ -175,7 +175,7 @@ class JournalWriter:
         """Whether the log has this record of a file, and none of another history that has its number."""
         place = 8 * (record.seq - self._first_seq)
         if 0 <= place < len(self._sums):
-            return self._sums[place : place + 8] == record.sum.encode()
+            return bytes(self._sums[place : place + 8]) == record.sum.encode()
         return record.seq <= self._log.written_seq
 
     def _prepare(self) -> bytes:
