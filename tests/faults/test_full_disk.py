@@ -23,7 +23,7 @@ LEAST_ROOM_BYTES = SEGMENT_BYTES // 32
 SESSIONS = ("a", "b", "c")
 PATIENCE_S = 30
 PARTS = 4
-LIVES = 40
+LIVES = 20
 
 
 class FullLife:

@@ -15,7 +15,7 @@ from session_actor import SessionService
 
 from .test_kills import counted, start
 
-STRUCK_LIVES = 150
+STRUCK_LIVES = 80
 
 LOAD = """
 import asyncio, sys

@@ -14,6 +14,7 @@ from .verified import damage_on
 
 PARTS = 4
 LIVES = 200
+SALVAGING_LIVES = 100
 STEPS = 40
 TROUBLES = [
     (),
@@ -70,7 +71,7 @@ def lead(number: int, **troubles: bool) -> Life:
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("trouble", TROUBLES, ids="-".join)
 def test_a_store_does_what_the_model_does(faults, part, trouble):
-    for _ in range(faults.count(LIVES // PARTS)):
+    for _ in range(faults.count((SALVAGING_LIVES if "salvages" in trouble else LIVES) // PARTS)):
         lead(faults.number(), **dict.fromkeys(trouble, True))
 
 

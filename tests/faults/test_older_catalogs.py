@@ -22,7 +22,7 @@ from ..persistence.conformance_tools import AT_US, opened
 from ..persistence.stores import SMALL, flip, journals
 from ..scale import Faults
 
-LIVES = 40
+LIVES = 20
 PLACES = 4
 SESSIONS = "abc"
 Key = tuple[int, str]

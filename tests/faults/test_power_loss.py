@@ -14,13 +14,13 @@ from ..simulation.loop import simulated
 from .test_machine import ways
 from .verified import damage_on
 
-STATES = 100_000
-"""None of them as another of the same life."""
-PARTS = 20
+STATES = 92_000
+"""With those in which calls fail meanwhile 100,000, none of them as another of the same life."""
+PARTS = 23
 A_LIFE = 1000
-LATE_STATES = 10_000
+LATE_STATES = 4_000
 LATE_PARTS = 2
-REFUSED_STATES = 10_000
+REFUSED_STATES = 4_000
 REFUSED_PARTS = 2
 STEPS = 15
 REFUSING = 0.2

@@ -18,7 +18,7 @@ from .verified import damage_on
 PARTS = 4
 CRASHING_LIVES = 60
 FAILING_LIVES = 200
-HURRIED_LIVES = 100
+HURRIED_LIVES = 48
 CRASHES = 25
 VERIFIED = 20
 """One of so many lives and states is looked at by `verify`, too."""
