@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +11,7 @@ from session_actor.persistence import LEVELS, FileStore, MemoryStore
 from session_actor.persistence.header import decode_journal_header
 from session_actor.persistence.names import journal_path
 
+from ..living import copy_living
 from .conformance import StoreConformance
 from .conformance_model import check_against_model
 from .conformance_tools import HOSTILE_IDS, NewStore, opened, say
@@ -94,29 +93,9 @@ class FileHome:
 
     async def crash(self, store: FileStore) -> None:
         copy = next(self.roots)
-        while not copied_at_one_moment(self.root, copy):  # noqa: ASYNC110 - a thread is at work, and tells nobody
-            await asyncio.sleep(0.001)
+        await copy_living(self.root, copy)
         await store.close()
         self.root = copy
-
-
-def copied_at_one_moment(root: str, copy: str) -> bool:
-    """Copy a directory; False, and no copy, when a thread changed it meanwhile."""
-    try:
-        before = state(root)
-        shutil.copytree(root, copy)
-        if state(root) == before:
-            return True
-    except (FileNotFoundError, shutil.Error):
-        pass
-    shutil.rmtree(copy, ignore_errors=True)
-    return False
-
-
-def state(root: str) -> list[tuple[str, int, int]]:
-    """Names, sizes and times of all files."""
-    files = sorted(path for path in Path(root).rglob("*") if path.is_file())
-    return [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
 
 
 def test_the_memory_store_does_what_the_model_does():

@@ -12,6 +12,7 @@ from session_actor.persistence.names import journal_path
 from session_actor.persistence.repair import repair
 from session_actor.persistence.verify import check
 
+from ..living import copy_living
 from .conformance_tools import opened, push
 from .test_cut_refused import grow, small
 from .test_writer import until
@@ -135,7 +136,7 @@ async def test_a_catalog_that_is_lost_meanwhile_is_made_anew_without_a_loss(root
         for first in (1, 21):
             await grow(store, leases, first)
             assert len(await seal_and_cut(store)) == 1
-        shutil.copytree(root, tmp_path / "copy")
+        await copy_living(root, tmp_path / "copy")
         folder.unlink()
     copy = tmp_path / "copy"
     (copy / "catalog.db").unlink()
@@ -182,7 +183,7 @@ async def test_a_journal_that_an_older_catalog_does_not_count_holds_up_no_other(
         leases = [await store.acquire(session, create=True) for session in SESSIONS]
         await grow(store, leases, 1)
         assert await seal_and_cut(store) == []
-        shutil.copytree(root, tmp_path / "older")
+        await copy_living(root, tmp_path / "older")
         await grow(store, leases[:1], 21)
         assert await seal_and_cut(store) == []
     older = tmp_path / "older"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from session_actor.persistence import FileStore, LogCorrupt
 from session_actor.persistence.record import decode_records
 
+from ..living import copy_living
 from .conformance import opened, said, say
 from .disks import TroubledDisk
 from .test_writer import until
@@ -203,7 +203,7 @@ async def test_the_cut_goes_on_where_a_crash_left_it(root, tmp_path):
         with pytest.raises(OSError, match="killed"):
             await store._engine.cutter.cut()
         assert journals(root) != {}
-        shutil.copytree(root, tmp_path / "copy")
+        await copy_living(root, tmp_path / "copy")
     async with opened(FileStore(tmp_path / "copy"), working=False) as store:
         leases = [await store.acquire(session, create=False) for session in "ab"]
         assert [await said(store, lease) for lease in leases] == [expected()] * 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import shutil
 import time
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from session_actor.persistence import FileStore
 from session_actor.persistence.storage import OsDisk
 
+from ..living import copy_living
 from .conformance_tools import opened
 from .stores import SMALL, kinds, push, segments, verified
 
@@ -75,7 +75,7 @@ async def test_nothing_is_lost_when_a_segment_is_begun_and_the_disk_says_that_it
             push(store, lease)
             await store.flush("synced")
         assert lease.synced_seq == 20
-        shutil.copytree(root, tmp_path / "killed")
+        await copy_living(root, tmp_path / "killed")
     (tmp_path / "killed" / "LOCK").write_bytes(b"")
     assert await seqs_of(tmp_path / "killed") == list(range(1, 21))
     assert await seqs_of(root) == list(range(1, 21))

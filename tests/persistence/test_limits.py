@@ -10,6 +10,7 @@ import pytest
 from session_actor.persistence import FileStore, NotDurable, SessionTombstoned
 from session_actor.persistence.record import decode_record, encode_log_line, encode_owner, encode_record
 
+from ..living import copy_living
 from .conformance_tools import opened, said, say
 from .disks import CachedDisk, Kernel
 from .log_lines import decode_log_line
@@ -98,7 +99,7 @@ async def left_behind(root: Path, *texts: str) -> Path:
     async with opened(FileStore(living), working=False) as store:
         say(store, await store.acquire("user-42", create=True), *texts)
         await store.flush("written")
-        shutil.copytree(living, root)
+        await copy_living(living, root)
     (segment,) = (root / "log").glob("*.ndjson")
     return segment
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from session_actor.persistence import StoreCorrupt
 from session_actor.persistence.snapshot import decode_snapshot
 
+from ..living import copy_living
 from .conformance_snapshots import ids, save
 from .conformance_tools import opened, push
 from .disks import TroubledDisk
@@ -73,7 +73,7 @@ async def test_files_that_could_not_be_removed_go_with_the_next_pruning(root):
         assert store.health().last_error is not None
         disk.errors.clear()
         copy = root.with_name("copy")
-        shutil.copytree(root, copy)
+        await copy_living(root, copy)
         await store.prune(lease, [(1, 150)])
         assert len(files(root)) < len(before)
     async with opened(small(copy), working=False) as store:

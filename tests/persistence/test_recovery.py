@@ -20,6 +20,7 @@ from session_actor.persistence import (
 )
 from session_actor.persistence.record import close_line
 
+from ..living import copy_living
 from .conformance import listed, opened, said, say
 from .disks import TroubledDisk
 
@@ -37,7 +38,7 @@ async def write(root: Path, *sessions: str, count: int = 5, sync: bool = True, *
         for number, lease in itertools.product(range(count), leases):
             say(store, lease, str(number))
             await store.flush("synced" if sync else "written")
-        shutil.copytree(root.with_name("living"), root)
+        await copy_living(root.with_name("living"), root)
 
 
 async def texts(store: FileStore, session: str) -> list[str]:

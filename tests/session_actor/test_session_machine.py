@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -24,10 +23,10 @@ from session_actor.persistence import FileStore, Store
 from session_actor.service_errors import SessionCrashed
 from session_actor.stack import Stack
 
+from ..living import copy_living
 from .conftest import Poison
 from .live import picture
 from .session_model import Model
-from .test_passivation import until
 
 LEVELS = st.sampled_from(["async", "async", "written", "synced"])
 RESTART_WINDOW_S = 0.001
@@ -297,7 +296,7 @@ class SessionMachine(RuleBasedStateMachine):
         for session_id in self.models:
             self.do(self.do(self.service.session(session_id)).flush("written"))
         dead, self.root = self.root, next(self.roots)
-        self.do(until(lambda: copied_at_one_moment(dead, self.root)))
+        self.do(copy_living(dead, self.root))
         self.do(self.service.close())
         self.open()
         self.use(self.id)
@@ -354,25 +353,6 @@ class MemorySessionMachine(SessionMachine):
 def seq_of(path: Path) -> int:
     """The record that the snapshot in a file follows."""
     return json.loads(path.read_bytes().splitlines()[0])["after"]["seq"]
-
-
-def copied_at_one_moment(root: Path, copy: Path) -> bool:
-    """Copy a directory; False, and no copy, when a thread changed it meanwhile."""
-    try:
-        before = state(root)
-        shutil.copytree(root, copy)
-        if state(root) == before:
-            return True
-    except (FileNotFoundError, shutil.Error):
-        pass
-    shutil.rmtree(copy, ignore_errors=True)
-    return False
-
-
-def state(root: Path) -> list[tuple[Path, int, int]]:
-    """Names, sizes and times of all files."""
-    files = sorted(path for path in root.rglob("*") if path.is_file())
-    return [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
 
 
 TestSessionMachine = SessionMachine.TestCase

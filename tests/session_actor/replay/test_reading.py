@@ -24,6 +24,7 @@ from session_actor.persistence import FileStore, StoreLocked
 from session_actor.replay import Replay, read_store
 from session_actor.reserved import HOOKS
 
+from ...living import copy_living
 from .stored import SMALL, image
 
 
@@ -115,7 +116,7 @@ async def test_a_store_whose_process_was_killed_is_read_up_to_its_torn_end(folde
     async with SessionService.open(FileStore(folder)) as service:
         await talk(await service.session("user-42", create=True), 1, 20)
         await service._store.flush("written")
-        killed = shutil.copytree(folder, tmp_path / "killed")
+        killed = await copy_living(folder, tmp_path / "killed")
     (segment,) = (killed / "log").glob("*.ndjson")
     data = segment.read_bytes()
     end = len(data.rstrip(b"\0"))
