@@ -51,8 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--faults-seed", type=int, metavar="N", help="the same cases again; default: others every time")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Chooses the seed once, also for all processes of pytest-xdist; FAULTS_SEED chooses it where no option does."""
+    if os.environ.get("SESSION_ACTOR_TEST_LOOP") == "uvloop" and config.option.timeout_method is None:
+        config.option.timeout_method = "thread"  # pytest-timeout's signal does not reach a loop that waits in C
     if config.option.faults_seed is None:
         given = getattr(config, "workerinput", os.environ).get("FAULTS_SEED")
         config.option.faults_seed = int(given) if given else random.SystemRandom().randrange(1_000_000)
