@@ -34,7 +34,7 @@ KINDS = {
     "full": Fault(0, 0, errno.ENOSPC, NEED_ROOM, partly=True),
     "late": Fault(0, 0, errno.EIO, CHANGING, partly=True),
 }
-COMBINED = {"full": 2, "late": 2}
+COMBINED = {"full": 4, "late": 4}
 """Of what combines the other kinds one in so many calls is tried, each time others."""
 
 

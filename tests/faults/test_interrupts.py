@@ -15,7 +15,7 @@ from session_actor import SessionService
 
 from .test_kills import counted, start
 
-STRUCK_LIVES = 80
+STRUCK_LIVES = 48
 
 LOAD = """
 import asyncio, sys

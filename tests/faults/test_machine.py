@@ -13,7 +13,7 @@ from ..simulation.model import Model
 from .verified import damage_on
 
 PARTS = 4
-LIVES = 200
+LIVES = 140
 SALVAGING_LIVES = 100
 STEPS = 40
 TROUBLES = [
@@ -102,7 +102,7 @@ def test_the_same_life_is_led_twice_in_the_same_way():
 
 
 def test_the_system_clock_set_back_an_hour_changes_nothing(faults):
-    for _ in range(faults.count(100)):
+    for _ in range(faults.count(40)):
         number = faults.number()
         lives = []
         for back_s in (0, 3600):
@@ -130,7 +130,7 @@ def test_the_system_clock_set_back_an_hour_changes_nothing(faults):
 @pytest.mark.parametrize("part", range(PARTS))
 def test_any_copy_of_a_store_may_be_restored_written_and_crashed_in_any_order(faults, tmp_path, part):
     """Each copy is of some moment, as the death of the process or a loss of power left it; each goes on by itself."""
-    for case in range(faults.count(200 // PARTS)):
+    for case in range(faults.count(120 // PARTS)):
         number = faults.number()
         rng = Random(number)
         with simulated(number) as (loop, _):

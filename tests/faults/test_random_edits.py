@@ -42,7 +42,7 @@ from .grown import (
 from .specimen import Files, image_of
 
 EDITS = 100_000
-OF_JOURNALS = 0.8
+OF_JOURNALS = 0.9
 PARTS = 10
 WHOLE_EVERY = 8
 OTHERS_EVERY = 64

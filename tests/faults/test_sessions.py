@@ -16,9 +16,9 @@ from .session_lives import SessionLife
 from .verified import damage_on
 
 PARTS = 4
-CRASHING_LIVES = 60
-FAILING_LIVES = 200
-HURRIED_LIVES = 48
+CRASHING_LIVES = 40
+FAILING_LIVES = 120
+HURRIED_LIVES = 32
 CRASHES = 25
 VERIFIED = 20
 """One of so many lives and states is looked at by `verify`, too."""
