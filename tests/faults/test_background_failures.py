@@ -66,6 +66,7 @@ async def texts(session: Session) -> list[str]:
 
 
 async def settled(service: SessionService) -> None:
+    """A write that began before the disk was well again may still fail, and tells all who wait: not before it ended."""
     async with asyncio.timeout(20):
         while service.health().store.degraded_since_us is not None:  # noqa: ASYNC110 - threads do it
             await asyncio.sleep(0.005)
@@ -120,6 +121,7 @@ async def test_a_failed_background_write_is_raised_by_flush_shown_by_health_and_
                 await session.push("refused", "")
             assert await texts(session) == ["first", "in the background"]
             disk.fails = lambda _: False
+            await settled(service)
             await session.flush("synced")
             assert service.health().degraded_s is None
             assert service.health().store.backlog_records == 0
@@ -151,6 +153,7 @@ async def test_what_waits_for_a_disk_that_refuses_is_bounded_and_what_was_refuse
         assert service.health().store.backlog_bytes < 1_000_000
         assert len(await session.stack()) == taken + 1
         disk.fails = lambda _: False
+        await settled(service)
         await session.flush("synced")
         assert len(await session.stack()) == taken + 1
 
