@@ -43,8 +43,8 @@ from bench.peer_stores import AGENTS, LANGGRAPH, SQLITE
 from bench.stores import disk_service, pusher
 from bench.targets import ratio, ratio_at_least
 from session_actor.persistence import FileStore
-from session_actor.persistence.disk_thread import DiskThread
-from session_actor.persistence.storage import OsDisk
+from session_actor.persistence.files.disk_thread import DiskThread
+from session_actor.persistence.files.storage import OsDisk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine

@@ -17,11 +17,11 @@ from bench import children
 from bench.harness import OURS, Options, Report
 from bench.targets import limit
 from session_actor.persistence import BacklogFull, FileStore
-from session_actor.persistence.storage import OsDisk, OsFile
+from session_actor.persistence.files.storage import OsDisk, OsFile
 
 if TYPE_CHECKING:
     from session_actor.persistence import Lease
-    from session_actor.persistence.storage import DiskFile
+    from session_actor.persistence.files.storage import DiskFile
 
 SESSIONS = 50
 BYTES_PER_S = 100e6

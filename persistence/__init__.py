@@ -29,9 +29,10 @@ from .errors import (
 )
 from .events import OnEvent, StoreEvent
 from .file_store import FileStore
+from .files.names import check_session_id
+from .format.record import MAX_RECORD_BYTES, Record
+from .format.values import decode_typed, dumps, encode_record_data, loads
 from .memory_store import MemoryStore
-from .names import check_session_id
-from .record import MAX_RECORD_BYTES, Record
 from .store import (
     LEVELS,
     RECOVERIES,
@@ -50,7 +51,6 @@ from .store import (
     StoreHealth,
     TornTail,
 )
-from .values import decode_typed, dumps, encode_record_data, loads
 
 __all__ = [
     "LEVELS",

@@ -10,14 +10,14 @@ import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .errors import NotDurable, PersistenceError
+from .log.scan import TOMBSTONE
 from .record_store import RecordStore
-from .scan import TOMBSTONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from .engine import Engine
-    from .session_log import SessionLog
+    from .log.session_log import SessionLog
 
 TOMBSTONE_BYTES: Final = 200
 Result = TypeVar("Result")

@@ -7,36 +7,36 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from .archive import Archivist
-from .batch import Backlog
-from .catalog import Catalog
-from .cutter import Cutter
+from .catalog.catalog import Catalog
+from .cutting.cutter import Cutter
 from .errors import PersistenceError, StoreClosed, StoreLocked
 from .foreign import check_free
+from .journals.pruner import Pruner
+from .journals.removal import Remover
 from .layout import Layout
-from .loader import Loader
-from .log import Log
-from .looking_up import LookUps
-from .places import Finder
-from .pruner import Pruner
-from .recovery import LogRecovery
-from .removal import Remover
-from .restored import Restored
-from .session_log import Extent, SessionLog
-from .snapshot import shelves, slots_without_look
-from .snapshotter import Snapshotter
-from .syncer import Syncer
+from .loading.archive import Archivist
+from .loading.loader import Loader
+from .loading.looking_up import LookUps
+from .loading.places import Finder
+from .log.log import Log
+from .log.session_log import Extent, SessionLog
+from .recovery.recovery import LogRecovery
+from .recovery.restored import Restored
+from .snapshots.snapshot import shelves, slots_without_look
+from .snapshots.snapshotter import Snapshotter
 from .trouble import Trouble
-from .writer import Writer
+from .writing.batch import Backlog
+from .writing.syncer import Syncer
+from .writing.writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 
-    from .disk_thread import Result
     from .events import Events
-    from .header import SegmentRef
-    from .recovered import Recovered
-    from .storage import Disk
+    from .files.disk_thread import Result
+    from .files.storage import Disk
+    from .format.header import SegmentRef
+    from .recovery.recovered import Recovered
 
 ATTACH_SESSIONS: Final = 100
 

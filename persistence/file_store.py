@@ -9,8 +9,7 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from .ahead import cut_ahead
-from .archive import FileArchive
+from .cutting.ahead import cut_ahead
 from .engine import Engine
 from .errors import (
     NotDurable,
@@ -22,21 +21,22 @@ from .errors import (
     StoreLocked,
 )
 from .events import Events, OnEvent
-from .frame_index import Runs
-from .listing import list_sessions
+from .files.names import check_session_id, new_birth
+from .files.storage import OsDisk
+from .format.frame_index import Runs
+from .loading.archive import FileArchive
+from .loading.listing import list_sessions
+from .loading.newest import newest_records
 from .loading_store import LoadingStore
-from .names import check_session_id, new_birth
-from .newest import newest_records
-from .session_log import SessionLog
-from .snapshot import Slots, check_snapshot
-from .storage import OsDisk
+from .log.session_log import SessionLog
+from .snapshots.snapshot import Slots, check_snapshot
 from .store import Lease, Pruned, SessionInfo
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from .record import Record
-    from .storage import Disk
+    from .files.storage import Disk
+    from .format.record import Record
     from .store import Archive, Recovery
 
 SEGMENT_BYTES: Final = 8 * 1024 * 1024

@@ -6,13 +6,13 @@ import os
 import re
 from typing import TYPE_CHECKING, Final
 
+from .checking.tree import FILES, FOLDERS, LEFTOVERS, SHELF_NAME
 from .errors import NotAStore
-from .storage import OsDisk
-from .tree import FILES, FOLDERS, LEFTOVERS, SHELF_NAME
+from .files.storage import OsDisk
 
 if TYPE_CHECKING:
+    from .files.storage import Disk
     from .layout import Layout
-    from .storage import Disk
 
 _STORES: Final = FOLDERS | FILES | LEFTOVERS
 _HARMLESS: Final = frozenset({"lost+found"})

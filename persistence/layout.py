@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from .errors import LineDamaged, StoreCorrupt, StoreVersionTooNew
-from .plain_file import NotPlain, open_plain
-from .record import close_line, verify
+from .files.plain_file import NotPlain, open_plain
+from .format.record import close_line, verify
 
 if TYPE_CHECKING:
     import os
 
-    from .catalog import Catalog
-    from .storage import Disk
+    from .catalog.catalog import Catalog
+    from .files.storage import Disk
 
 FORMAT: Final = "session-actor-store"
 VERSION: Final = 1

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from .burying_store import BuryingStore
 from .errors import StoreCorrupt
-from .lost import with_losses
-from .recovered import Recovered
+from .loading.lost import with_losses
+from .recovery.recovered import Recovered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .engine import Engine
-    from .mending import Salvage
-    from .salvaging import Salvaged, Salvager
-    from .session_log import SessionLog
-    from .storage import Disk
+    from .files.storage import Disk
+    from .log.session_log import SessionLog
+    from .repair.mending import Salvage
+    from .repair.salvaging import Salvaged, Salvager
     from .store import Lease, LoadedSession, Recovery, RecoveryReport
 
 
@@ -68,7 +68,7 @@ class LoadingStore(BuryingStore):
         return (await self.load(lease, snapshots=False)).report
 
     def _salvager(self, engine: Engine, salvage: Salvage) -> Salvager:
-        from .salvaging import Salvager
+        from .repair.salvaging import Salvager
 
         return Salvager(self._disk, engine, salvage, self._replaced)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from .errors import StoreCorrupt
-from .frame_index import Runs, frames_of
-from .header import RecordRef
-from .names import new_birth
-from .record import Record, decode_record, encode_record
+from .files.names import new_birth
+from .format.frame_index import Runs, frames_of
+from .format.header import RecordRef
+from .format.record import Record, decode_record, encode_record
+from .format.values import encode_record_data
 from .store import Snapshot
-from .values import encode_record_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

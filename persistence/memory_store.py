@@ -6,15 +6,15 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from .errors import Fenced, LevelUnreachable, NotDurable, SessionTombstoned, SessionUnknown, StoreClosed, StoreLocked
+from .files.names import check_session_id
 from .memory_records import MemoryArchive, MemoryRecords
-from .names import check_session_id
-from .snapshot import check_snapshot
+from .snapshots.snapshot import check_snapshot
 from .store import Lease, LoadedSession, Pruned, RecoveryReport, SessionInfo, StoreHealth
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from .record import Record
+    from .format.record import Record
     from .store import Archive, Level, Reached
 
 _REACHABLE: Final[tuple[Level, ...]] = ("async",)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from .batch import Backlog
 from .errors import BacklogFull, Fenced, LevelUnreachable, StoreClosed, StoreDegraded
-from .session_log import SessionLog
+from .log.session_log import SessionLog
 from .store import LEVELS, Lease, Level, Reached, StoreHealth
-from .waiters import tell
+from .writing.batch import Backlog
+from .writing.waiters import tell
 
 if TYPE_CHECKING:
     from .engine import Engine

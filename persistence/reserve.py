@@ -17,7 +17,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from .storage import Disk, DiskFile
+    from .files.storage import Disk, DiskFile
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PIECE_BYTES: Final = 64 * 1024

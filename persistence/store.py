@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
-from .record import Record
+from .format.record import Record
 
 Level = Literal["async", "written", "synced"]
 """How safe an acknowledged change is: in memory, with the operating system, on the disk."""

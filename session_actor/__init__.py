@@ -121,8 +121,6 @@ if TYPE_CHECKING:
     from .errors import UnusableId as UnusableId
     from .errors import ValueNotStorable as ValueNotStorable
     from .errors import WrongLoop as WrongLoop
-    from .exchange import Exchange as Exchange
-    from .feed import ChangeFeed as ChangeFeed
     from .frames import Artifact as Artifact
     from .frames import Frame as Frame
     from .frames import Instructions as Instructions
@@ -131,14 +129,15 @@ if TYPE_CHECKING:
     from .frames import Tool as Tool
     from .frames import Turn as Turn
     from .frames import Usage as Usage
-    from .handle import Session as Session
-    from .handle import SessionRef as SessionRef
+    from .handle.exchange import Exchange as Exchange
+    from .handle.feed import ChangeFeed as ChangeFeed
+    from .handle.handle import Session as Session
+    from .handle.handle import SessionRef as SessionRef
     from .handover.errors import HandedOver as HandedOver
     from .handover.errors import HandoverFailed as HandoverFailed
     from .handover.errors import HandoverUnusable as HandoverUnusable
     from .handover.service import Handover as Handover
     from .handover.swapped import SwappedSession as SwappedSession
-    from .health import ServiceHealth as ServiceHealth
     from .hooks.errors import HookUnknown as HookUnknown
     from .hooks.errors import InsideHook as InsideHook
     from .hooks.hook import Hook as Hook
@@ -150,7 +149,6 @@ if TYPE_CHECKING:
     from .models.profile import ModelProfile as ModelProfile
     from .models.profiles import profile_of as profile_of
     from .models.reading import read_profiles as read_profiles
-    from .prune import PruneReport as PruneReport
     from .replay import Moment as Moment
     from .replay import MomentUnknown as MomentUnknown
     from .replay import Replay as Replay
@@ -158,7 +156,9 @@ if TYPE_CHECKING:
     from .replies import turn_of as turn_of
     from .requests.request import Note as Note
     from .requests.request import Request as Request
-    from .service import SessionService as SessionService
+    from .server.prune import PruneReport as PruneReport
+    from .service.health import ServiceHealth as ServiceHealth
+    from .service.service import SessionService as SessionService
     from .service_errors import CloseTimeout as CloseTimeout
     from .service_errors import Lagged as Lagged
     from .service_errors import ServiceClosed as ServiceClosed
@@ -171,8 +171,8 @@ if TYPE_CHECKING:
     from .service_errors import SessionNotFound as SessionNotFound
     from .service_errors import SessionNotQuarantined as SessionNotQuarantined
     from .service_errors import SessionQuarantined as SessionQuarantined
-    from .spending import UsageTotals as UsageTotals
     from .stack import Stack as Stack
+    from .state.spending import UsageTotals as UsageTotals
     from .tokens.estimate import estimate_tokens as estimate_tokens
     from .tokens.exact import CounterUnavailable as CounterUnavailable
     from .tokens.exact import exact_counter as exact_counter
@@ -194,24 +194,24 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES: Final[dict[str, tuple[str, ...]]] = {
-    ".health": ("ServiceHealth",),
+    ".service.health": ("ServiceHealth",),
     ".hooks.errors": ("HookUnknown", "InsideHook"),
     ".hooks.hook": ("Hook", "HookContext"),
     ".hooks.report": ("DeadLetter", "HooksHealth", "PendingHook"),
     ".hooks.view": ("SessionView",),
-    ".service": ("SessionService",),
-    ".prune": ("PruneReport",),
-    ".handle": ("Session", "SessionRef"),
+    ".service.service": ("SessionService",),
+    ".server.prune": ("PruneReport",),
+    ".handle.handle": ("Session", "SessionRef"),
     ".handover.errors": ("HandedOver", "HandoverFailed", "HandoverUnusable"),
     ".handover.service": ("Handover",),
     ".handover.swapped": ("SwappedSession",),
-    ".exchange": ("Exchange",),
+    ".handle.exchange": ("Exchange",),
     ".replay": ("Moment", "MomentUnknown", "Replay", "read_store"),
     ".replies": ("turn_of",),
-    ".spending": ("UsageTotals",),
+    ".state.spending": ("UsageTotals",),
     ".stack": ("Stack",),
     ".change": ("Change",),
-    ".feed": ("ChangeFeed",),
+    ".handle.feed": ("ChangeFeed",),
     ".frames": (
         "Artifact", "Frame", "Instructions", "PendingCall", "Retraction", "Tool", "Turn", "Usage",
     ),

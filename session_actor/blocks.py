@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import msgspec
 
-from session_actor.persistence import values
+from session_actor.persistence.format import values
 
-from .private import as_repr
+from .given.private import as_repr
 
 if TYPE_CHECKING:
     Free: TypeAlias = Any

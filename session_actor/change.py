@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .events import Pushed
+from .state.events import Pushed
 
 if TYPE_CHECKING:
-    from .events import AnyEvent
+    from .state.events import AnyEvent
 
 
 class Change(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

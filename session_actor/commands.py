@@ -21,8 +21,8 @@ from session_actor.supervisors.messages import Call
 from .blocks import Block, CallRef, Native, ToolCall
 from .compaction.overlays import Compaction
 from .frames import Frame, Tool, Turn, Usage
-from .plain import shown
-from .private import as_repr
+from .given.plain import shown
+from .given.private import as_repr
 from .requests.request import Request
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias, get_args
 
 from .errors import InvalidArgument
-from .plain import is_a, plain_str, shown
+from .given.plain import is_a, plain_str, shown
 
 Dialect: TypeAlias = Literal["openai_chat", "openai_responses", "anthropic", "gemini"]
 """The form of a provider's requests and replies."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from .blocks import NULL, Block, CallRef, Free, Native, Text, thawed
-from .plain import shown
-from .private import as_repr
-from .times import as_datetime
+from .given.plain import shown
+from .given.private import as_repr
+from .state.times import as_datetime
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -13,10 +13,10 @@ from session_actor.supervisors import NO_REPLY, CrashSummary, Refusal
 from . import telemetry
 from .change import change_of
 from .commands import CommitCompaction
-from .events import Ended, Pushed, RequestRefused
-from .feed import reached
 from .frames import Frame
+from .handle.feed import reached
 from .requests.request import Request
+from .state.events import Ended, Pushed, RequestRefused
 from .window.pressure import watch
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from session_actor.persistence import Level
     from session_actor.supervisors import Event
 
-    from .cell import Cell
     from .commands import Command
-    from .events import AnyEvent
     from .frames import Turn
-    from .outputs import OutputGate
-    from .state import State
+    from .server.cell import Cell
+    from .server.outputs import OutputGate
+    from .state.events import AnyEvent
+    from .state.state import State
 
 SESSION: Final = ("session_actor", "session")
 OPERATION: Final = ("session_actor", "operation")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from session_actor.supervisors.errors import Refusal
 
-from .plain import shown
+from .given.plain import shown
 
 
 class SessionActorError(Exception):

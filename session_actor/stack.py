@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import msgspec
 
 from .frames import Frame, Retraction
-from .private import as_repr
+from .given.private import as_repr
 
 if TYPE_CHECKING:
     from .compaction.retracting import Contamination
     from .frames import Turn
-    from .table import Table  # noqa: TC004 - the fields are never decoded
+    from .state.table import Table  # noqa: TC004 - the fields are never decoded
 
 
 class Retractions(NamedTuple):
@@ -123,7 +123,7 @@ class Stack(Sequence[Frame], msgspec.Struct, eq=False, gc=False, metaclass=_Sequ
         head, a branch or a checkpoint held when the stack was taken; one that was popped does not.
         """
         from .compaction.retracting import contamination, still_held
-        from .history import runs_below
+        from .state.history import runs_below
 
         known = self._retractions
         held = {} if known is None else still_held(known.frames, runs_below(self._table, known.tips))

@@ -160,7 +160,7 @@ def nothing_is_left_behind(request: pytest.FixtureRequest):
 @pytest.fixture(scope="session", autouse=True)
 def cuts_begin_at_once():
     """Has what an earlier opening left in the log cut beside whatever a test does first, as later cuts are."""
-    from session_actor.persistence import cutter
+    from session_actor.persistence.cutting import cutter
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cutter, "CALM_S", 0.0)

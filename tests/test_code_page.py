@@ -27,17 +27,26 @@ def test_every_module_and_package_of_a_floor_is_named_and_no_other(floor: str):
     assert named_in(floor) == there
 
 
+def test_where_the_page_says_to_begin_there_is_a_module():
+    rows = re.findall(r"^\| ((?:`\w+/`(?:, )?)+) \| .* \| (.*) \|$", PAGE, re.MULTILINE)
+    assert len(rows) > 20
+    for packages, begin in rows:
+        names = re.findall(r"\w+", packages)
+        folders = [ROOT / floor / name for floor in ("session_actor", "persistence") for name in names]
+        for module in re.findall(r"\w+", begin):
+            assert any((folder / f"{module}.py").exists() for folder in folders), (packages, module)
+
+
 def test_what_the_page_names_on_its_ways_is_there():
     ways = PAGE.split("\n## The way of a change\n")[1].split("\n## `session_actor/`\n")[0]
-    names = set(re.findall(r"`((?:\w+/)?\w+)`", ways)) | set(re.findall(r"\*\*`((?:\w+/)?\w+)`\*\*", ways))
+    names = set(re.findall(r"`((?:\w+/)*\w+)/?`", ways))
     modules = {
         str(path.with_suffix("").relative_to(ROOT)).removeprefix("session_actor/")
         for floor in ("session_actor", "supervisors", "persistence")
         for path in (ROOT / floor).rglob("*.py")
     }
     packages = {str(Path(name).parent) for name in modules}
-    known = modules | packages | {name.partition("/")[2] for name in modules if name.startswith("persistence/")}
-    known |= {name.partition("/")[2] for name in modules if name.startswith("supervisors/")}
+    known = modules | packages | {name.removeprefix("persistence/writing/") for name in modules}
     assert names - known == {"Push", "async", "await"}
 
 

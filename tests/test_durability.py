@@ -6,13 +6,13 @@ import ast
 import re
 from pathlib import Path
 
-from session_actor.persistence.record import verify
+from session_actor.persistence.format.record import verify
 
 from .named_tests import missing_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "durability.md").read_text(encoding="utf-8")
-STORE = sorted((ROOT / "persistence").glob("*.py"))
+STORE = sorted((ROOT / "persistence").rglob("*.py"))
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in STORE)
 TABLES = [table.splitlines() for table in re.findall(r"^\|.*?(?=\n\n|\Z)", PAGE, re.DOTALL | re.MULTILINE)]
 SAMPLES = [

@@ -14,9 +14,9 @@ from session_actor.supervisors import Backoff, ChildSpec, DynamicSupervisor, Int
 MB = 1024 * 1024
 
 CONSTANTS = {
-    "session_actor.keys.KEYS_KEPT": 1_024,  # a retry is known by its key among so many
-    "session_actor.apply.CALLS_KEPT": 1_024,  # and a tool's result by the id of its call
-    "session_actor.grow.KEYFRAMES": 32,  # so many frames are read for one that is cold
+    "session_actor.state.keys.KEYS_KEPT": 1_024,  # a retry is known by its key among so many
+    "session_actor.state.apply.CALLS_KEPT": 1_024,  # and a tool's result by the id of its call
+    "session_actor.state.grow.KEYFRAMES": 32,  # so many frames are read for one that is cold
     "session_actor.window.requests_made.REQUESTS_KEPT": 32,  # a request is known by its key or its number among so many
     "session_actor.window.request_options.RESULT_CAP": 25_000,  # tokens of a result that are shown at most
     "session_actor.budget.report.YELLOW": 0.75,
@@ -47,13 +47,13 @@ CONSTANTS = {
     "session_actor.compaction.merge.ROUNDS_KEPT": 2,
     "session_actor.compaction.overlays.OVERLAYS_KEPT": 32,
     "session_actor.compaction.automatic.ROUNDS": 2,
-    "session_actor.snapshots.EVERY_RECORDS": 1_000,
-    "session_actor.snapshots.RESTING_RECORDS": 250,
-    "session_actor.persistence.names.MAX_ID_CHARACTERS": 512,
-    "session_actor.persistence.record.MAX_RECORD_BYTES": 64 * MB,
-    "session_actor.persistence.writer.INLINE_RECORDS": 32,  # a queue so short is written by who asks for `written`
-    "session_actor.persistence.syncer.UNSYNCED_BYTES": 8 * MB,  # or a second, whichever comes first
-    "session_actor.persistence.syncer.IDLE_S": 1.0,  # then a watermark tells what is synced
+    "session_actor.server.snapshots.EVERY_RECORDS": 1_000,
+    "session_actor.server.snapshots.RESTING_RECORDS": 250,
+    "session_actor.persistence.files.names.MAX_ID_CHARACTERS": 512,
+    "session_actor.persistence.format.record.MAX_RECORD_BYTES": 64 * MB,
+    "session_actor.persistence.writing.writer.INLINE_RECORDS": 32,  # who asks for `written` writes so short a queue
+    "session_actor.persistence.writing.syncer.UNSYNCED_BYTES": 8 * MB,  # or a second, whichever comes first
+    "session_actor.persistence.writing.syncer.IDLE_S": 1.0,  # then a watermark tells what is synced
     "session_actor.persistence.file_store.SYNC_INTERVAL_S": 1.0,
     "session_actor.persistence.file_store.SEGMENT_BYTES": 8 * MB,
     "session_actor.persistence.file_store.BACKLOG_BYTES": 64 * MB,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from session_actor.plain import is_a, items_of, plain_str
+from session_actor.given.plain import is_a, items_of, plain_str
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from session_actor.errors import InvalidArgument
-from session_actor.plain import shown
+from session_actor.given.plain import shown
 
 if TYPE_CHECKING:
     from session_actor.models.profile import ModelProfile

@@ -79,7 +79,7 @@ class Id(_Text):
         """
         from click.shell_completion import CompletionItem
 
-        from session_actor.reserved import is_reserved
+        from session_actor.service.reserved import is_reserved
 
         with contextlib.suppress(Exception), opened(ctx.params["directory"]) as reader:
             found: list[Any] = []
@@ -163,7 +163,7 @@ def check_there(reader: Reader, session_id: str) -> None:
 
 def check_own(session_id: str) -> None:
     """Refuse ids that are the library's own. Raises Stop."""
-    from session_actor.reserved import is_reserved
+    from session_actor.service.reserved import is_reserved
 
     if is_reserved(session_id):
         raise Stop(f"{shown_id(session_id)} is no session: the library keeps its hooks there")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from session_actor.history import live_runs
-from session_actor.runs import count
+from session_actor.state.history import live_runs
+from session_actor.state.runs import count
 
 from .asking import ended_by, moment_at, replayed
 from .codes import counted, say

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from session_actor.history import live_runs
-from session_actor.runs import count
+from session_actor.state.history import live_runs
+from session_actor.state.runs import count
 
 from .asking import ended_by, moment_at, opened, replayed
 from .codes import counted, say

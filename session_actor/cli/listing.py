@@ -64,7 +64,7 @@ def command(directory: str, *, prefix: str, sort: str, last: int | None, as_json
 
 def own_sessions(reader: Reader, prefix: str = "") -> Iterator[SessionInfo]:
     """The sessions of an embedder: none that the library keeps for itself."""
-    from session_actor.reserved import is_reserved
+    from session_actor.service.reserved import is_reserved
 
     return (info for info in reader.sessions(prefix) if not is_reserved(info.id))
 

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from session_actor.times import as_datetime
+from session_actor.state.times import as_datetime
 
 from .codes import say
 from .harmless import one_line

@@ -12,9 +12,9 @@ from .plain import parser_of
 if TYPE_CHECKING:
     import argparse
 
-    from session_actor.persistence.findings import Finding
-    from session_actor.persistence.mending import Salvage
-    from session_actor.persistence.repairs import Repairs, Step
+    from session_actor.persistence.checking.findings import Finding
+    from session_actor.persistence.repair.mending import Salvage
+    from session_actor.persistence.repair.repairs import Repairs, Step
 
 SALVAGES = ("prefix", "readable")
 
@@ -67,7 +67,7 @@ def run_repair(
     """Repair a store and print each step at once; returns the exit code."""
     from session_actor.persistence.advice import repair_command
     from session_actor.persistence.errors import PersistenceError
-    from session_actor.persistence.repair import repair
+    from session_actor.persistence.repair.repair import repair
 
     try:
         repairs = repair(
@@ -90,7 +90,7 @@ def _tell(item: Step | Finding) -> None:
 def _tell_json(item: Step | Finding) -> None:
     import msgspec
 
-    from session_actor.persistence.repairs import Step
+    from session_actor.persistence.repair.repairs import Step
 
     from .output import tell
     from .store_lines import RepairFinding, RepairStep

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from session_actor.history import tips_of
+from session_actor.state.history import tips_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from session_actor.state import State
-    from session_actor.table import Table
+    from session_actor.state.state import State
+    from session_actor.state.table import Table
 
 
 class Segment(NamedTuple):

@@ -11,12 +11,12 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from session_actor.persistence.checking.tree import LookingDisk
 from session_actor.persistence.errors import NetworkFileSystem, PersistenceError, StoreVersionTooNew
+from session_actor.persistence.files.storage import DIRECTORY_MODE, FILE_MODE
 from session_actor.persistence.foreign import check_store_there
 from session_actor.persistence.layout import VERSION, Layout
 from session_actor.persistence.lock import check_local, file_system_of
-from session_actor.persistence.storage import DIRECTORY_MODE, FILE_MODE
-from session_actor.persistence.tree import LookingDisk
 
 from .checks import found
 from .codes import CANNOT, code_of, counted
@@ -71,7 +71,7 @@ class Looked:
 
     def _readable(self) -> DoctorCheck:
         from session_actor.replay.reading import read_store
-        from session_actor.reserved import is_reserved
+        from session_actor.service.reserved import is_reserved
 
         if self.code:
             return found("sessions", "note", "not looked at", "mend the format first")

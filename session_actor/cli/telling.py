@@ -7,8 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.blocks import Document, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
-from session_actor.paths import path_runs
-from session_actor.table import Table
+from session_actor.state.paths import path_runs
+from session_actor.state.table import Table
 
 from .harmless import block, brief, one_line
 from .lines import ShownFrame
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from session_actor.blocks import Block
     from session_actor.budget.report import Budget
     from session_actor.frames import Frame, Turn, Usage
-    from session_actor.state import State
+    from session_actor.state.state import State
 
 _RULE: Final = "──"
 _PIECE: Final = 64

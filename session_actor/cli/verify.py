@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from session_actor.persistence.findings import Finding, Findings
+    from session_actor.persistence.checking.findings import Finding, Findings
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
@@ -38,9 +38,9 @@ def _run(options: argparse.Namespace) -> int:
 
 def run_verify(directory: str | Path, *, as_json: bool) -> int:
     """Check a store and print what is found, at once; returns the exit code."""
+    from session_actor.persistence.checking.verify import check
     from session_actor.persistence.errors import PersistenceError
-    from session_actor.persistence.verify import check
-    from session_actor.reserved import is_reserved
+    from session_actor.service.reserved import is_reserved
 
     tell = _tell_json if as_json else _tell
     try:

@@ -17,8 +17,8 @@ import anyio
 from session_actor import telemetry
 from session_actor.budget.report import RED, YELLOW
 from session_actor.errors import CallTimeout, SessionActorError
-from session_actor.handle import Session
-from session_actor.plain import is_a, plain_str
+from session_actor.given.plain import is_a, plain_str
+from session_actor.handle.handle import Session
 from session_actor.supervisors import ChildSpec, DynamicSupervisor, SupervisorError
 from session_actor.supervisors.incarnation import runs
 from session_actor.window.fitting import unfitted
@@ -30,10 +30,10 @@ from .preparing import Wish, prepare
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from session_actor.cell import Cell
     from session_actor.commands import BuildRequest
     from session_actor.requests.request import Request
-    from session_actor.state import State
+    from session_actor.server.cell import Cell
+    from session_actor.state.state import State
 
     from .options import Summaries, Summarizer
     from .plan import Plan

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from session_actor.stack import Retractions
-    from session_actor.table import Table
+    from session_actor.state.table import Table
 
     from .retracting import Contamination
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from session_actor.errors import Refused
-from session_actor.plain import shown
+from session_actor.given.plain import shown
 
 if TYPE_CHECKING:
     from .verdict import Verdict

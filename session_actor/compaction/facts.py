@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from session_actor.private import as_repr
+from session_actor.given.private import as_repr
 
 
 class Fact(msgspec.Struct, frozen=True, gc=False, array_like=True):

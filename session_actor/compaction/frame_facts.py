@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 import msgspec
 
 from session_actor.blocks import Native, Reference, Text, ToolCall, ToolResult
+from session_actor.given.private import as_repr
 from session_actor.ledger.natives import known_of
-from session_actor.private import as_repr
 
 from .constraints import ENGLISH, rules_in
 from .identifiers import found_in, measures_in

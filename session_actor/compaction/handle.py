@@ -9,9 +9,9 @@ import anyio
 
 from session_actor import telemetry
 from session_actor.commands import CommitCompaction, Pin, Retract, Uncompact
-from session_actor.deadline import no_longer_than
 from session_actor.errors import InvalidArgument
-from session_actor.given_numbers import check_seconds
+from session_actor.given.given_numbers import check_seconds
+from session_actor.service.deadline import no_longer_than
 from session_actor.window.handle import Asks
 
 from .errors import SummaryRejected

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from session_actor.errors import InvalidArgument
-from session_actor.given_numbers import check_seconds
-from session_actor.plain import is_a, items_of, plain_str
+from session_actor.given.given_numbers import check_seconds
+from session_actor.given.plain import is_a, items_of, plain_str
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

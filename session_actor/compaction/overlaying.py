@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from session_actor import content
-from session_actor.content import checked
 from session_actor.errors import EmptyStack, InvalidArgument
-from session_actor.events import Compacted, Pinned, Uncompacted
-from session_actor.moves import frame_of
-from session_actor.paths import path_runs
-from session_actor.runs import contains
-from session_actor.weight import SMALL, weigh
+from session_actor.given import content
+from session_actor.given.content import checked
+from session_actor.state.events import Compacted, Pinned, Uncompacted
+from session_actor.state.moves import frame_of
+from session_actor.state.paths import path_runs
+from session_actor.state.runs import contains
+from session_actor.state.weight import SMALL, weigh
 
 from .errors import CompactionUnknown, PlanUsed, StalePlan, SummaryRejected
 from .overlays import shown_on
 
 if TYPE_CHECKING:
     from session_actor.commands import CommitCompaction, Pin, Uncompact
-    from session_actor.decide import Decision
     from session_actor.frames import Frame
-    from session_actor.runs import Runs
-    from session_actor.state import State
+    from session_actor.state.decide import Decision
+    from session_actor.state.runs import Runs
+    from session_actor.state.state import State
 
     from .overlays import Compaction, Overlay
     from .plan import Plan

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from session_actor.paths import path_runs
-from session_actor.private import as_repr
-from session_actor.runs import contains
+from session_actor.given.private import as_repr
+from session_actor.state.paths import path_runs
+from session_actor.state.runs import contains
 
 from .facts import Facts
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from session_actor.frames import Frame
-    from session_actor.runs import Runs
-    from session_actor.state import State
+    from session_actor.state.runs import Runs
+    from session_actor.state.state import State
 
 OVERLAYS_KEPT: Final = 32
 """How many compactions a session remembers: the newest. Behind an older one the whole history is shown, or trimmed."""

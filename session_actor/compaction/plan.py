@@ -13,8 +13,8 @@ import msgspec
 
 from session_actor.budget.trim import Unit
 from session_actor.frames import Frame
-from session_actor.private import as_repr
-from session_actor.runs import Runs
+from session_actor.given.private import as_repr
+from session_actor.state.runs import Runs
 from session_actor.tokens.estimate import estimate_tokens
 
 from .extract import extracts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING, Final
 
-from session_actor.runs import contains
+from session_actor.state.runs import contains
 from session_actor.tokens.estimate import estimate_tokens
 
 from .constraints import markers_with
@@ -24,7 +24,7 @@ from .source import part_of, range_hash, said_in
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, MutableMapping
 
-    from session_actor.runs import Runs
+    from session_actor.state.runs import Runs
 
     from .facts import Facts
     from .plan import Wanted

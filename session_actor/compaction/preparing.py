@@ -11,7 +11,7 @@ import anyio
 import msgspec
 
 from session_actor.commands import BuildRequest
-from session_actor.paths import path_runs
+from session_actor.state.paths import path_runs
 from session_actor.window.errors import NothingToSend
 from session_actor.window.fitting import frame_units_at, unfitted
 from session_actor.window.pressure import budget_ask, model_at
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from session_actor.frames import Frame
-    from session_actor.state import State
+    from session_actor.state.state import State
     from session_actor.window.request_options import Ask
 
     from .overlays import Overlay

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from session_actor.runs import contains
-from session_actor.spending import plus
+from session_actor.state.runs import contains
+from session_actor.state.spending import plus
 
 from .overlays import OVERLAYS_KEPT, Overlay, Pin
 
 if TYPE_CHECKING:
-    from session_actor.events import Compacted, Pinned
-    from session_actor.runs import Runs
-    from session_actor.state import State
+    from session_actor.state.events import Compacted, Pinned
+    from session_actor.state.runs import Runs
+    from session_actor.state.state import State
 
     from .overlays import Compaction
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from session_actor import content
-from session_actor.content import checked
 from session_actor.errors import InvalidArgument
 from session_actor.frames import Frame, Retraction
-from session_actor.paths import path_runs
-from session_actor.pushes import frame_without_turns
-from session_actor.runs import contains
+from session_actor.given import content
+from session_actor.given.content import checked
+from session_actor.state.paths import path_runs
+from session_actor.state.pushes import frame_without_turns
+from session_actor.state.runs import contains
 
 from .errors import AssumptionUnknown
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from session_actor.commands import Retract
-    from session_actor.decide import Decision
-    from session_actor.runs import Runs
-    from session_actor.state import State
-    from session_actor.table import Table
+    from session_actor.state.decide import Decision
+    from session_actor.state.runs import Runs
+    from session_actor.state.state import State
+    from session_actor.state.table import Table
 
 
 class Contamination(msgspec.Struct, frozen=True, gc=False):

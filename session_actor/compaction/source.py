@@ -9,7 +9,7 @@ import msgspec
 
 from session_actor.blocks import Document, Image, Native, Reference, Text, ToolCall, ToolResult
 from session_actor.ledger.natives import known_of
-from session_actor.persistence.values import encode_record_data
+from session_actor.persistence.format.values import encode_record_data
 from session_actor.requests.texts import clean
 from session_actor.tokens.estimate import estimate_tokens
 

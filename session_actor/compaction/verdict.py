@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from session_actor.private import as_repr
+from session_actor.given.private import as_repr
 
 GATE_VERSION: Final = 3
 """Grows with every change of what the gate accepts or how it seals: a record tells which gate judged."""

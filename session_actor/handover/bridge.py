@@ -10,9 +10,9 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from session_actor.cell import Dormant
 from session_actor.errors import SessionActorError, remade
 from session_actor.persistence import PersistenceError
+from session_actor.server.cell import Dormant
 from session_actor.supervisors import SupervisorError, Swapped, swap
 
 from .errors import HandedOver
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextvars import Context
 
-    from session_actor.cell import Cell
-    from session_actor.lifetime import Lifetime
+    from session_actor.server.cell import Cell
+    from session_actor.service.lifetime import Lifetime
     from session_actor.supervisors.reply import PendingReply
 
 _TO: Final = "another generation of the library"

@@ -17,11 +17,11 @@ import msgspec
 
 from session_actor import telemetry
 from session_actor.errors import translate
-from session_actor.finishing import to_its_end
-from session_actor.levels import check_promised
-from session_actor.lifetime import Lifetime
 from session_actor.persistence import PersistenceError
-from session_actor.snapshots import check_snapshot
+from session_actor.server.levels import check_promised
+from session_actor.server.snapshots import check_snapshot
+from session_actor.service.finishing import to_its_end
+from session_actor.service.lifetime import Lifetime
 
 from . import values
 from .errors import HandoverUnusable, failed
@@ -29,8 +29,8 @@ from .foreign_store import Foreign, twin_error, twin_of
 from .telling import handing_over
 
 if TYPE_CHECKING:
-    from session_actor.options import SessionOptions
     from session_actor.persistence import Store
+    from session_actor.service.options import SessionOptions
     from session_actor.supervisors import PendingReply
 
     from .bridge import Waiting

@@ -10,9 +10,9 @@ import asyncio
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from session_actor.cell import Dormant
-from session_actor.finishing import to_its_end
-from session_actor.session import SessionServer
+from session_actor.server.cell import Dormant
+from session_actor.server.session import SessionServer
+from session_actor.service.finishing import to_its_end
 from session_actor.supervisors import SupervisorError
 from session_actor.supervisors.introspection import ask
 from session_actor.supervisors.slot import OPEN
@@ -22,8 +22,8 @@ from .errors import failed
 from .telling import ms_since, tell
 
 if TYPE_CHECKING:
-    from session_actor.cell import Cell
-    from session_actor.population import Population
+    from session_actor.server.cell import Cell
+    from session_actor.service.population import Population
     from session_actor.supervisors import ServerRef
     from session_actor.supervisors.slot import Slot
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from session_actor import snapshots
-from session_actor.loading import Recovered, recover
-from session_actor.outputs import OutputGate
 from session_actor.persistence import RecoveryReport
+from session_actor.server import snapshots
+from session_actor.server.loading import Recovered, recover
+from session_actor.server.outputs import OutputGate
 from session_actor.supervisors import GenServer
 
 from . import values
 from .errors import HandoverUnusable
 
 if TYPE_CHECKING:
-    from session_actor.cell import Cell
     from session_actor.persistence import Lease, Store
-    from session_actor.state import State
+    from session_actor.server.cell import Cell
+    from session_actor.state.state import State
 
 
 class SwappingServer(GenServer):

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from session_actor.lifetime import Lifetime
-    from session_actor.options import SessionOptions
     from session_actor.persistence import Store
+    from session_actor.service.lifetime import Lifetime
+    from session_actor.service.options import SessionOptions
 
     from .foreign import Offered
     from .values import CodeChange

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from session_actor.given_numbers import check_seconds
+from session_actor.given.given_numbers import check_seconds
 from session_actor.supervisors import Refusal, SupervisorError, SystemCallFailed, swap
 
 from .errors import HandoverFailed
 
 if TYPE_CHECKING:
-    from session_actor.cell import Cell
+    from session_actor.server.cell import Cell
     from session_actor.supervisors import Swapped
 
     from .values import Value

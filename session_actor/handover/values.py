@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import msgspec
 
-from session_actor.snapshots import SnapshotUnusable, may_be_saved, snapshot_of, state_from
+from session_actor.server.snapshots import SnapshotUnusable, may_be_saved, snapshot_of, state_from
 from session_actor.supervisors import CrashSummary
 
 from .errors import HandoverUnusable
 
 if TYPE_CHECKING:
-    from session_actor.cold import Shelf
     from session_actor.persistence import Lease
-    from session_actor.state import State
+    from session_actor.server.cold import Shelf
+    from session_actor.state.state import State
 
 Value: TypeAlias = dict[str, Any]
 """`session`, `birth`, `seq`: whose it is, and its newest record; `state`: see `snapshots`, None where only the records

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 
-from session_actor.persistence import values
 from session_actor.persistence.errors import ValueUnreadable
+from session_actor.persistence.format import values
 
 from .records import (
     DeletionAsked,

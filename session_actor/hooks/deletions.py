@@ -13,7 +13,7 @@ from session_actor.service_errors import ServiceClosed, SessionDeleted, SessionN
 from .records import DeletionAsked, DeletionDone
 
 if TYPE_CHECKING:
-    from session_actor.population import Population
+    from session_actor.service.population import Population
 
     from .book import Entry
     from .keeper import BookKeeper
@@ -85,7 +85,7 @@ class Deletions:
             self._tries.later(_AGAIN_S, partial(self.start, entry))
 
     async def _delete(self, entry: Entry) -> None:
-        from session_actor.endings import delete_session
+        from session_actor.service.endings import delete_session
 
         with suppress(SessionNotFound, SessionDeleted, NotDurable):  # gone, or going as soon as the disk takes it
             if await self._mandatory.load(entry) is None:

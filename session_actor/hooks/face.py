@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from session_actor.times import as_datetime
+from session_actor.state.times import as_datetime
 
 from .errors import HookUnknown
 from .records import HookDiscarded, HookDriven

@@ -8,8 +8,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from session_actor.errors import InvalidArgument
-from session_actor.given_numbers import check_seconds
-from session_actor.names import check_name
+from session_actor.given.given_numbers import check_seconds
+from session_actor.state.names import check_name
 
 if TYPE_CHECKING:
     from .view import SessionView

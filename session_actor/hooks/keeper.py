@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from session_actor.errors import SessionActorError, StoreError, remade, translate
 from session_actor.persistence import Fenced, PersistenceError, SessionTombstoned, SessionUnknown
-from session_actor.reserved import HOOKS
-from session_actor.times import now_us
+from session_actor.service.reserved import HOOKS
+from session_actor.state.times import now_us
 
 from .book import Book
 from .records import decode

@@ -15,7 +15,6 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
 from session_actor import telemetry
-from session_actor.cell import Dormant
 from session_actor.errors import (
     ActorError,
     RecordUnknown,
@@ -24,6 +23,7 @@ from session_actor.errors import (
     SessionActorError,
     StoreCorrupt,
 )
+from session_actor.server.cell import Dormant
 from session_actor.service_errors import ServiceClosed, SessionNotFound, SessionQuarantined
 from session_actor.supervisors import Backoff
 
@@ -37,8 +37,8 @@ from .view import view_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from session_actor.population import Population
-    from session_actor.state import State
+    from session_actor.service.population import Population
+    from session_actor.state.state import State
 
     from .book import Due, Entry
     from .deletions import Deletions

@@ -11,9 +11,9 @@ from typing import ClassVar, Final, TypeAlias, get_args
 import msgspec
 
 from session_actor.errors import RecordUnknown, RecordUnreadable
-from session_actor.persistence import values
+from session_actor.given.private import as_repr
 from session_actor.persistence.errors import ValueUnreadable
-from session_actor.private import as_repr
+from session_actor.persistence.format import values
 
 
 class _Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from session_actor.commands import CommitCompaction, End
-from session_actor.decide import Repeat, decide
-from session_actor.events import Ended
-from session_actor.levels import check_level
 from session_actor.persistence import LEVELS, PersistenceError
-from session_actor.session import Passivate, SessionServer
+from session_actor.server.levels import check_level
+from session_actor.server.session import Passivate, SessionServer
+from session_actor.state.decide import Repeat, decide
+from session_actor.state.events import Ended
 from session_actor.supervisors import Call, Ignore, handles
 
 from .inside import refuse_inside
@@ -21,11 +21,11 @@ from .view import view_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from session_actor.cell import Cell
     from session_actor.commands import Command
-    from session_actor.deletion import Delete
     from session_actor.persistence import Level, Store
-    from session_actor.prune import Prune
+    from session_actor.server.cell import Cell
+    from session_actor.server.deletion import Delete
+    from session_actor.server.prune import Prune
     from session_actor.transfer.taking import TakeIn
 
     from .beside import Calling

@@ -19,10 +19,10 @@ from .view import view_of
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
-    from session_actor.cell import Cell
     from session_actor.persistence import Lease, Level
-    from session_actor.population import Population
-    from session_actor.state import State
+    from session_actor.server.cell import Cell
+    from session_actor.service.population import Population
+    from session_actor.state.state import State
 
     from .hook import Hook, Phase
     from .view import SessionView

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from session_actor.blocks import thawed
 from session_actor.errors import BranchUnknown
 from session_actor.stack import Retractions, Stack
-from session_actor.times import as_datetime
+from session_actor.state.times import as_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from session_actor.frames import Usage
-    from session_actor.state import State
-    from session_actor.table import Table
+    from session_actor.state.state import State
+    from session_actor.state.table import Table
 
 
 @dataclass(frozen=True, slots=True, repr=False)

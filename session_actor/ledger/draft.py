@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import msgspec
 
 from session_actor.blocks import NULL, Native, Text, Thinking, ToolCall
-from session_actor.content import checked, free
+from session_actor.given.content import checked, free
 
 from . import notes as words
 from . import texts

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
-from session_actor.persistence.values import MAX_DEPTH
+from session_actor.persistence.format.values import MAX_DEPTH
 from session_actor.requests.texts import clean
 
 if TYPE_CHECKING:

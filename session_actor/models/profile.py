@@ -8,7 +8,7 @@ import msgspec
 
 from session_actor.dialects import DIALECTS, Dialect
 from session_actor.errors import InvalidArgument
-from session_actor.plain import is_a, shown
+from session_actor.given.plain import is_a, shown
 from session_actor.tokens.estimate import FAMILIES
 from session_actor.tokens.images import RULES
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from session_actor.errors import InvalidArgument
+from session_actor.given.plain import is_a, plain_str
 from session_actor.log import LOGGER
-from session_actor.plain import is_a, plain_str
 
 from .profile import ModelProfile
 

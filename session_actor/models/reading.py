@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from session_actor.errors import InvalidArgument
-from session_actor.given_paths import must_be_file, path_of
-from session_actor.plain import shown
+from session_actor.given.given_paths import must_be_file, path_of
+from session_actor.given.plain import shown
 
 from .profile import ModelProfile
 

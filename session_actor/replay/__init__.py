@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from session_actor.persistence.session_lines import Damage
+from session_actor.persistence.reading.session_lines import Damage
 
 from .again import Rendered
 from .difference import Diff

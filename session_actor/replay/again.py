@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from session_actor.errors import FrameUnknown, InvalidArgument
-from session_actor.private import as_repr
+from session_actor.given.private import as_repr
 from session_actor.requests.request import Request
 from session_actor.window.errors import NothingToSend, RequestForgotten
 from session_actor.window.requesting import RENDERER, request_of
 
 if TYPE_CHECKING:
-    from session_actor.events import Requested
-    from session_actor.state import State
+    from session_actor.state.events import Requested
+    from session_actor.state.state import State
 
 _FORGOTTEN: Final = "the frame, the trim or the compaction that it showed is not known any more"
 _PROFILE: Final = (

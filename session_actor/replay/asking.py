@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from session_actor.compaction.overlays import overlay_at
 from session_actor.errors import InvalidArgument
-from session_actor.history import runs_below
-from session_actor.paths import on_path
-from session_actor.runs import contains
+from session_actor.state.history import runs_below
+from session_actor.state.paths import on_path
+from session_actor.state.runs import contains
 from session_actor.window.errors import ContextOverflow
 from session_actor.window.fitting import fitted, unfitted
 from session_actor.window.pressure import budget_ask, model_at
@@ -18,7 +18,7 @@ from session_actor.window.requests_made import newest_request
 from .reasons import Cause, in_view, without_turns
 
 if TYPE_CHECKING:
-    from session_actor.state import State
+    from session_actor.state.state import State
     from session_actor.window.fitting import Fit
 
 

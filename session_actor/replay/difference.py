@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from session_actor.budget.report import Budget
-from session_actor.history import live_runs
-from session_actor.paths import path_runs
-from session_actor.runs import without
+from session_actor.state.history import live_runs
+from session_actor.state.paths import path_runs
+from session_actor.state.runs import without
 
 from .moment import gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from session_actor.runs import Runs
+    from session_actor.state.runs import Runs
 
     from .moment import Moment
 

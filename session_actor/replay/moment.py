@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from session_actor.errors import FrameUnknown, InvalidArgument
-from session_actor.losses import unknown
-from session_actor.private import as_repr
-from session_actor.state import State
-from session_actor.times import as_datetime
+from session_actor.given.private import as_repr
+from session_actor.state.losses import unknown
+from session_actor.state.state import State
+from session_actor.state.times import as_datetime
 from session_actor.window.pressure import budget_of
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Final, Self
 
 from session_actor.errors import CheckpointUnknown, FrameUnknown, InvalidArgument, UnusableId
-from session_actor.events import Requested, decode_event
-from session_actor.losses import unknown
+from session_actor.given.plain import is_a, shown
 from session_actor.persistence import FileStore
-from session_actor.plain import is_a, shown
-from session_actor.reserved import is_reserved
-from session_actor.times import as_us
+from session_actor.service.reserved import is_reserved
+from session_actor.state.events import Requested, decode_event
+from session_actor.state.losses import unknown
+from session_actor.state.times import as_us
 from session_actor.window.errors import NothingToSend, RequestForgotten
 from session_actor.window.requesting import fit_of
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from session_actor.models import ModelProfile
     from session_actor.persistence import Record
-    from session_actor.persistence.session_lines import Damage
-    from session_actor.state import State
+    from session_actor.persistence.reading.session_lines import Damage
+    from session_actor.state.state import State
 
     from .again import Rendered
     from .difference import Diff

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 from session_actor.errors import translate
 from session_actor.persistence import PersistenceError, SessionTombstoned, SessionUnknown
-from session_actor.persistence.reader import StoreReader
-from session_actor.reserved import is_reserved
+from session_actor.persistence.reading.reader import StoreReader
+from session_actor.service.reserved import is_reserved
 from session_actor.service_errors import SessionDeleted, SessionNotFound
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from session_actor.persistence import Record, SessionInfo
-    from session_actor.persistence.session_lines import Damage, SessionLines
+    from session_actor.persistence.reading.session_lines import Damage, SessionLines
 
 
 def read_store(path: str | os.PathLike[str]) -> Reader:

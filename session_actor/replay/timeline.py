@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from session_actor.errors import JournalCorrupt
 from session_actor.persistence import LineDamaged
-from session_actor.persistence.frame_index import frames_in
-from session_actor.persistence.plain_file import NotPlain
-from session_actor.persistence.record import decode_record
+from session_actor.persistence.files.plain_file import NotPlain
+from session_actor.persistence.format.frame_index import frames_in
+from session_actor.persistence.format.record import decode_record
 
 from .errors import MomentUnknown
 from .reading import translated
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from session_actor.persistence import Record
-    from session_actor.persistence.session_lines import Placed, SessionLines
+    from session_actor.persistence.reading.session_lines import Placed, SessionLines
 
 PIECE_RECORDS: Final = 256
 PIECE_BYTES: Final = 1024 * 1024

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from session_actor.dialects import DIALECTS
 from session_actor.errors import InvalidArgument, ValueNotStorable
-from session_actor.plain import is_a, items_of, plain_str, shown
+from session_actor.given.plain import is_a, items_of, plain_str, shown
 
 if TYPE_CHECKING:
     from session_actor.dialects import Dialect

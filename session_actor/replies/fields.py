@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from session_actor import content
-from session_actor.content import checked
 from session_actor.errors import InvalidArgument
-from session_actor.plain import is_a, items_of, plain_str
+from session_actor.given import content
+from session_actor.given.content import checked
+from session_actor.given.plain import is_a, items_of, plain_str
 from session_actor.requests.texts import without_absent
 
 if TYPE_CHECKING:

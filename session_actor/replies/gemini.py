@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from session_actor import content
 from session_actor.blocks import Native, Text, Thinking, ToolCall
-from session_actor.content import checked
 from session_actor.errors import InvalidArgument
 from session_actor.frames import Turn, Usage
-from session_actor.plain import is_a, plain_str
+from session_actor.given import content
+from session_actor.given.content import checked
+from session_actor.given.plain import is_a, plain_str
 from session_actor.requests.texts import without_absent
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from session_actor import content
 from session_actor.blocks import Native, Text, Thinking, ToolCall
-from session_actor.content import checked
 from session_actor.errors import InvalidArgument
 from session_actor.frames import Turn, Usage
-from session_actor.plain import is_a
+from session_actor.given import content
+from session_actor.given.content import checked
+from session_actor.given.plain import is_a
 from session_actor.replies.broken import may_be_cut
 
 from .custom import custom_call

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from msgspec import to_builtins
 
 from session_actor.errors import InvalidArgument
-from session_actor.persistence.values import MAX_DEPTH
-from session_actor.plain import is_a, items_of, plain_str, shown
+from session_actor.given.plain import is_a, items_of, plain_str, shown
+from session_actor.persistence.format.values import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

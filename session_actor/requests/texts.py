@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.blocks import thawed
-from session_actor.persistence.values import MAX_DEPTH
+from session_actor.persistence.format.values import MAX_DEPTH
 
 if TYPE_CHECKING:
     from session_actor.blocks import ToolCall

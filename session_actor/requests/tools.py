@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from session_actor.errors import InvalidArgument
+from session_actor.given.plain import shown
 from session_actor.models.profiles import key
-from session_actor.plain import shown
 
 from .texts import clean, free_object, wire_name
 

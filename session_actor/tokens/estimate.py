@@ -7,7 +7,7 @@ from functools import cache
 from operator import mul
 from typing import Final, TypeAlias
 
-from session_actor.plain import is_a, plain_str
+from session_actor.given.plain import is_a, plain_str
 
 from .features import NAMES, features
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from session_actor import content
 from session_actor.blocks import Document, Image, Native, Text, ToolResult
-from session_actor.content import checked
 from session_actor.frames import Tool, Turn
+from session_actor.given import content
+from session_actor.given.content import checked
 
 from .fields import UnknownName, base64_of, fields, json_text, listed, parts_of, text, word
 from .replied import turn_of_reply

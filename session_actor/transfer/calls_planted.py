@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from session_actor.blocks import CallRef, Reference, Text, ToolCall, ToolResult
-from session_actor.calls import open_after
 from session_actor.frames import OpenCall, Turn
+from session_actor.state.calls import open_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

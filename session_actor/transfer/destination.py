@@ -6,12 +6,12 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self
 
-from session_actor.names import NAME_LIMIT
 from session_actor.refusals import SessionEnded
+from session_actor.state.names import NAME_LIMIT
 
 if TYPE_CHECKING:
-    from session_actor.handle import Session
-    from session_actor.service import SessionService
+    from session_actor.handle.handle import Session
+    from session_actor.service.service import SessionService
 
     from .growing import Growing
     from .pieces import Begun

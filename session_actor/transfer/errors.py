@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from session_actor.errors import InvalidArgument, Refused, SessionActorError
-from session_actor.plain import shown
+from session_actor.given.plain import shown
 
 
 class TransferError(SessionActorError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 import anyio.to_thread
 import msgspec
 
-from session_actor.given_paths import path_of
+from session_actor.given.given_paths import path_of
 
 from .errors import unknown_form
 from .markdown import lines_of_markdown
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from session_actor.replay import Reader
-    from session_actor.service import SessionService
+    from session_actor.service.service import SessionService
 
     from .source import SessionReader
 

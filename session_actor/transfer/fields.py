@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from session_actor.errors import InvalidArgument, RecordTooLarge, ValueNotStorable
-from session_actor.times import FIRST_US, LAST_US, as_us
+from session_actor.state.times import FIRST_US, LAST_US, as_us
 
 _OTHER_TYPE = "a field has another type than expected"
 _MICROSECONDS: Final = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from session_actor.table import SPAN, Table
+from session_actor.state.table import SPAN, Table
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from session_actor.errors import LevelUnreachable
-from session_actor.weight import weight_of
+from session_actor.state.weight import weight_of
 
 from .errors import SessionChanged
 from .frames_in import frames_in
@@ -17,9 +17,9 @@ from .source import state_in
 from .taking import CHUNK_FRAMES, CHUNK_WEIGHT, TakeIn
 
 if TYPE_CHECKING:
-    from session_actor.events import CopiedFrame, HistorySealed
-    from session_actor.handle import Session
-    from session_actor.state import State
+    from session_actor.handle.handle import Session
+    from session_actor.state.events import CopiedFrame, HistorySealed
+    from session_actor.state.state import State
 
     from .pieces import Planted
 

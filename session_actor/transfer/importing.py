@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from session_actor.errors import RecordTooLarge
-from session_actor.given_paths import must_be_file, path_of
+from session_actor.given.given_paths import must_be_file, path_of
 
 from .claude_code import read_claude_code
 from .destination import Destination
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from session_actor.service import SessionService
+    from session_actor.service.service import SessionService
 
     from .lines import Line
     from .pieces import AnyPiece, Planted

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from session_actor.blocks import NULL, CallRef, ToolCall, ToolResult, thawed
-from session_actor.calls import calls_in, results_in
-from session_actor.names import MAIN
+from session_actor.state.calls import calls_in, results_in
+from session_actor.state.names import MAIN
 
 from .frames_in import frames_of_ids
 from .markdown_blocks import block_of, call_of, json_of, name_of, result_of, text_of

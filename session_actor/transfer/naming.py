@@ -8,16 +8,16 @@ import msgspec
 
 from session_actor.compaction.facts import Facts
 from session_actor.compaction.overlays import OVERLAYS_KEPT, Overlay
-from session_actor.history import seal_of
-from session_actor.names import MAIN, NAME_LIMIT
+from session_actor.state.history import seal_of
+from session_actor.state.names import MAIN, NAME_LIMIT
 from session_actor.tokens.estimate import estimate_tokens
 
 from .identity import content_of, hash_of
 
 if TYPE_CHECKING:
-    from session_actor.events import HistorySealed
     from session_actor.frames import Frame
-    from session_actor.state import State
+    from session_actor.state.events import HistorySealed
+    from session_actor.state.state import State
 
     from .planting import Planter
 

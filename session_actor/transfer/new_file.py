@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from session_actor.given_paths import must_be_file
+from session_actor.given.given_paths import must_be_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

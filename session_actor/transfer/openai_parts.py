@@ -8,10 +8,10 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from session_actor import content
 from session_actor.blocks import Document, Image, Native, Text, ToolResult
-from session_actor.content import checked
 from session_actor.frames import Tool, Turn
+from session_actor.given import content
+from session_actor.given.content import checked
 
 from .fields import UnknownName, base64_of, fields, is_list, listed, parts_of, text, word
 from .replied import turn_of_reply

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from session_actor import content
 from session_actor.blocks import Image, Text, Thinking, ToolCall, ToolResult
-from session_actor.content import checked
 from session_actor.frames import Turn, Usage
+from session_actor.given import content
+from session_actor.given.content import checked
 
 from .fields import UNREADABLE, UnknownName, base64_of, count, json_text, parts_of, text
 

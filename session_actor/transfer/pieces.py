@@ -6,12 +6,12 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from session_actor import content
 from session_actor.blocks import Native
-from session_actor.content import checked
-from session_actor.events import Pushed
 from session_actor.frames import Tool, Turn
-from session_actor.weight import SURELY_FITS, check_size, weight_of
+from session_actor.given import content
+from session_actor.given.content import checked
+from session_actor.state.events import Pushed
+from session_actor.state.weight import SURELY_FITS, check_size, weight_of
 
 BEFORE: Final = "\0before"
 """As a parent: whatever stands before it in its lane. No form has such a key."""

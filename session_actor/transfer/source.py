@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from session_actor.history import seal_to_go
-from session_actor.service import SessionService
+from session_actor.service.service import SessionService
+from session_actor.state.history import seal_to_go
 
 from .frames_in import frames_in
 from .taking import Look
@@ -14,12 +14,12 @@ from .taking import Look
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from session_actor.events import HistorySealed, Source
     from session_actor.frames import Frame
-    from session_actor.handle import Session
+    from session_actor.handle.handle import Session
     from session_actor.replay import Reader, Replay
-    from session_actor.state import State
-    from session_actor.table import Table
+    from session_actor.state.events import HistorySealed, Source
+    from session_actor.state.state import State
+    from session_actor.state.table import Table
 
 
 class SessionReader(Protocol):

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from session_actor.errors import ForkUnfinished, SessionEnded
-from session_actor.events import CopiedFrame, HistoryCopied, HistorySealed, Pushed
-from session_actor.grow import frame_on, is_keyframe, place_on
-from session_actor.private import as_repr
+from session_actor.given.private import as_repr
+from session_actor.state.events import CopiedFrame, HistoryCopied, HistorySealed, Pushed
+from session_actor.state.grow import frame_on, is_keyframe, place_on
+from session_actor.state.weight import SMALL, weigh, weight_of
 from session_actor.supervisors import Call
-from session_actor.weight import SMALL, weigh, weight_of
 
 from .errors import SessionChanged
 
 if TYPE_CHECKING:
     from session_actor.frames import Frame
-    from session_actor.state import State
+    from session_actor.state.state import State
 
 CHUNK_FRAMES: Final = 128
 """How many frames one record gets at most: about 3 ms of the session's time."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
-from session_actor.artifacts import artifacts_in
 from session_actor.budget.calibration import HIGHEST, LOWEST, price, spans
 from session_actor.budget.costs import Fixed, cost_of_extra
 from session_actor.budget.readings import Key, Shown
@@ -14,7 +13,8 @@ from session_actor.compaction.overlays import overlay_at, pinned_now
 from session_actor.frames import Artifact
 from session_actor.ledger.entries import ResultsEntry
 from session_actor.ledger.fold import tail
-from session_actor.paths import on_path
+from session_actor.state.artifacts import artifacts_in
+from session_actor.state.paths import on_path
 
 from .crowding import crowded
 from .errors import ContextOverflow, NothingToSend
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from session_actor.compaction.overlays import Overlay
     from session_actor.ledger.entries import Chunk
     from session_actor.ledger.view import Place
-    from session_actor.state import State
+    from session_actor.state.state import State
 
     from .errors import Part
     from .rendered import Rendered

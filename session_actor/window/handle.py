@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from session_actor.budget.refusals import TooLong, too_long
 from session_actor.commands import BuildRequest, RequestFailed
-from session_actor.deadline import Unsaid, deadline_in, no_longer_than, seconds_left
 from session_actor.errors import InvalidArgument
-from session_actor.given_numbers import check_seconds
-from session_actor.ingest import Ingests
-from session_actor.reads import Reads
+from session_actor.given.given_numbers import check_seconds
+from session_actor.handle.ingest import Ingests
+from session_actor.handle.reads import Reads
+from session_actor.service.deadline import Unsaid, deadline_in, no_longer_than, seconds_left
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

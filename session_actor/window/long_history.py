@@ -10,11 +10,11 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from session_actor.artifacts import artifacts_in
 from session_actor.blocks import Reference, Text, ToolCall, ToolResult
 from session_actor.compaction.overlays import pinned_now
 from session_actor.frames import Artifact
-from session_actor.paths import path_runs
+from session_actor.state.artifacts import artifacts_in
+from session_actor.state.paths import path_runs
 
 from .marks import Mark, newest_artifacts
 from .requests_made import newest_request, next_number
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from session_actor.compaction.overlays import Overlay
     from session_actor.frames import Frame
     from session_actor.ledger.view import Place
-    from session_actor.state import State
-    from session_actor.table import Table
+    from session_actor.state.state import State
+    from session_actor.state.table import Table
 
     from .request_options import Ask
 

@@ -9,7 +9,7 @@ from session_actor.budget.costs import cost_of_instructions
 from session_actor.budget.report import Budget, Pressure, pressure_of
 from session_actor.errors import InvalidArgument, Refused
 from session_actor.models import profile_of
-from session_actor.table import FramesCold
+from session_actor.state.table import FramesCold
 
 from .errors import NothingToSend
 from .fitting import unfitted
@@ -18,9 +18,9 @@ from .requests_made import newest_request
 from .window import window_of
 
 if TYPE_CHECKING:
-    from session_actor.events import Requested
     from session_actor.frames import Frame
-    from session_actor.state import State
+    from session_actor.state.events import Requested
+    from session_actor.state.state import State
 
     from .fitting import Fit
 

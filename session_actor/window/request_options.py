@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from session_actor import content
 from session_actor.blocks import NULL, thawed
 from session_actor.budget.calibration import ceiling
 from session_actor.budget.readings import NOTHING, Key, Learned
 from session_actor.budget.reserves import reserves
-from session_actor.content import checked
 from session_actor.dialects import checked_dialect
 from session_actor.errors import InvalidArgument, ValueNotStorable
 from session_actor.frames import Frame, Turn
+from session_actor.given import content
+from session_actor.given.content import checked
+from session_actor.given.plain import is_a
 from session_actor.ledger.entries import Target
 from session_actor.models import profile_of
-from session_actor.plain import is_a
 from session_actor.requests.plain_calls import plain_call_output
 from session_actor.requests.renderer import dialect_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from session_actor.frames import Instructions
     from session_actor.models import ModelProfile
     from session_actor.requests.renderer import Renderer
-    from session_actor.state import State
+    from session_actor.state.state import State
 
     from .marks import Mark
 

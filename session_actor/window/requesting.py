@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from session_actor.calls import pending
 from session_actor.compaction.overlays import overlay_at
-from session_actor.content import checked, count, flag
 from session_actor.errors import InvalidArgument
-from session_actor.events import Requested, RequestRefused
+from session_actor.given.content import checked, count, flag
+from session_actor.given.plain import shown
 from session_actor.ledger.notes import TOOL
-from session_actor.plain import shown
 from session_actor.requests.canonical import chained, sealed
 from session_actor.requests.own import owned
 from session_actor.requests.request import Note, Request
 from session_actor.requests.tools import is_offered
-from session_actor.weight import SMALL, weight_of_request
+from session_actor.state.calls import pending
+from session_actor.state.events import Requested, RequestRefused
+from session_actor.state.weight import SMALL, weight_of_request
 
 from .errors import ContextOverflow, NothingToSend, RequestForgotten
 from .fitting import fitted, measured
@@ -27,9 +27,9 @@ from .window import window_of
 
 if TYPE_CHECKING:
     from session_actor.commands import BuildRequest, RequestFailed
-    from session_actor.decide import Decision
     from session_actor.frames import Frame
-    from session_actor.state import State
+    from session_actor.state.decide import Decision
+    from session_actor.state.state import State
 
     from .fitting import Fit
     from .request_options import Ask

@@ -9,16 +9,16 @@ import msgspec
 from session_actor.budget.calibration import fail, learn
 from session_actor.budget.readings import Learned
 from session_actor.models.same import is_same_model
-from session_actor.paths import on_path
+from session_actor.state.paths import on_path
 
 from .marks import MARKS_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from session_actor.events import Requested, RequestRefused
     from session_actor.frames import Turn, Usage
-    from session_actor.state import State
+    from session_actor.state.events import Requested, RequestRefused
+    from session_actor.state.state import State
 
     from .marks import Mark
 

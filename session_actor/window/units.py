@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from session_actor.budget.calibration import Span
     from session_actor.frames import Frame
     from session_actor.ledger.view import Place, Portion
-    from session_actor.table import Table
+    from session_actor.state.table import Table
 
     from .chunks import Piece
     from .rendered import Part, Rendered

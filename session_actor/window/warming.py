@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from session_actor.compaction.overlays import changes_on, overlay_at, pinned_below
-from session_actor.history import Held
+from session_actor.state.history import Held
 
 from .pressure import budget_ask, model_at
 from .request_options import ask
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from session_actor.commands import BuildRequest
     from session_actor.compaction.overlays import Overlay
     from session_actor.frames import Frame
-    from session_actor.runs import Runs
-    from session_actor.state import State
-    from session_actor.table import Table
+    from session_actor.state.runs import Runs
+    from session_actor.state.state import State
+    from session_actor.state.table import Table
 
     from .marks import Mark
 

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from session_actor.budget.costs import cost_of_instructions
 from session_actor.compaction.overlays import changes_on, pinned_below
 from session_actor.ledger.view import View, stale_below
-from session_actor.paths import on_path, path_runs
 from session_actor.requests.own import owned
 from session_actor.requests.tools import check_distinct, check_names, check_number
-from session_actor.runs import contains
+from session_actor.state.paths import on_path, path_runs
+from session_actor.state.runs import contains
 
 from .marks import in_force
 from .rendered import NO_PIECES, Rendered
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from session_actor.frames import Frame, Instructions
     from session_actor.ledger.entries import Target
     from session_actor.models import ModelProfile
-    from session_actor.runs import Runs
-    from session_actor.state import State
-    from session_actor.table import Table
+    from session_actor.state.runs import Runs
+    from session_actor.state.state import State
+    from session_actor.state.table import Table
 
     from .marks import Mark
     from .request_options import Ask

@@ -19,10 +19,10 @@ from session_actor.persistence import (
     StoreCorrupt,
     StoreVersionTooNew,
 )
-from session_actor.persistence.frame_index import frames_of
-from session_actor.persistence.journal import Part
-from session_actor.persistence.names import journal_path
-from session_actor.persistence.record import decode_record
+from session_actor.persistence.files.names import journal_path
+from session_actor.persistence.format.frame_index import frames_of
+from session_actor.persistence.format.record import decode_record
+from session_actor.persistence.journals.journal import Part
 
 from ..persistence.conformance_tools import copied, push, say
 from ..persistence.log_lines import decode_log_line

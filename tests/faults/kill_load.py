@@ -27,9 +27,10 @@ from tempfile import TemporaryDirectory
 
 from conversations import Conversation, has_gone_on, perform
 
-from session_actor import FileStore, SessionService, snapshots
-from session_actor.persistence import cutter
-from session_actor.persistence.verify import check
+from session_actor import FileStore, SessionService
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.cutting import cutter
+from session_actor.server import snapshots
 
 SESSIONS = 5
 KILLS_A_STORE = 25

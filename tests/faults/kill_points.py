@@ -28,12 +28,13 @@ from conversations import shown
 from forked import fork, freeze, wait
 from tracing import PATIENCE_S, stop, trace
 
-from session_actor import FileStore, ModelProfile, Session, SessionService, snapshots
-from session_actor.persistence import cutter
-from session_actor.persistence.disk_thread import DiskThread
-from session_actor.persistence.repair import repair
-from session_actor.persistence.storage import OsDisk
-from session_actor.persistence.verify import check
+from session_actor import FileStore, ModelProfile, Session, SessionService
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.cutting import cutter
+from session_actor.persistence.files.disk_thread import DiskThread
+from session_actor.persistence.files.storage import OsDisk
+from session_actor.persistence.repair.repair import repair
+from session_actor.server import snapshots
 
 CALLS = (
     "openat,open,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,unlink,unlinkat,rmdir,write,pwrite64,writev,"

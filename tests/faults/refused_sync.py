@@ -23,8 +23,8 @@ from kill_points import InlineDisk
 from tracing import PATIENCE_S, stop, trace
 
 from session_actor import FileStore, Session, SessionActorError, SessionService
-from session_actor.persistence import cutter
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.cutting import cutter
 
 PUSHES = 24
 TRIES = 100

@@ -6,7 +6,7 @@ That takes a tenth of the time of opening a store on it: so it is asked of every
 from __future__ import annotations
 
 from session_actor.persistence import StoreVersionTooNew
-from session_actor.persistence.scan import SegmentScan
+from session_actor.persistence.log.scan import SegmentScan
 
 from .specimen import lines_of
 

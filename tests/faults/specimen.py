@@ -14,7 +14,7 @@ from session_actor.persistence import (
     StoreVersionTooNew,
     TornTail,
 )
-from session_actor.persistence.record import NO_SUM, verify
+from session_actor.persistence.format.record import NO_SUM, verify
 
 from ..persistence.conformance_tools import say, text_of
 from ..persistence.log_lines import decode_log_line

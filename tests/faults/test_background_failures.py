@@ -19,7 +19,7 @@ from session_actor import (
     ValueNotStorable,
     telemetry,
 )
-from session_actor.persistence.storage import OsDisk, OsFile
+from session_actor.persistence.files.storage import OsDisk, OsFile
 
 
 class FailingDisk(OsDisk):

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from session_actor.persistence import FileStore
-from session_actor.persistence.storage import OsDisk
+from session_actor.persistence.files.storage import OsDisk
 
 from ..persistence.conformance_tools import opened, said, say
 from ..simulation.disk import CHANGING, NEED_ROOM, Fault

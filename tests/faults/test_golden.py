@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, StoreVersionTooNew
-from session_actor.persistence.frame_index import frames_of
-from session_actor.persistence.record import close_line
+from session_actor.persistence.format.frame_index import frames_of
+from session_actor.persistence.format.record import close_line
 
 from ..persistence.conformance_tools import opened, push
 from .grown import EVERY_FRAME, SESSIONS, SIZES

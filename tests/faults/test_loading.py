@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from session_actor import FileStore, Session, SessionService, snapshots
+from session_actor import FileStore, Session, SessionService
+from session_actor.server import snapshots
 
 LOADER = """
 import asyncio, json, os, sys

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from session_actor.persistence import FileStore, PersistenceError
-from session_actor.persistence.journal import read_journal
+from session_actor.persistence.journals.journal import read_journal
 
 from ..scale import Faults
 from ..simulation.disk import SimDisk

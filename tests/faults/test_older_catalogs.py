@@ -14,9 +14,9 @@ import shutil
 from pathlib import Path
 
 from session_actor.persistence import FileStore, PersistenceError
-from session_actor.persistence.record import verify
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.format.record import verify
+from session_actor.persistence.repair.repair import repair
 
 from ..persistence.conformance_tools import AT_US, opened
 from ..persistence.stores import SMALL, flip, journals

@@ -14,10 +14,10 @@ import pytest
 
 from session_actor.persistence import FileStore, PersistenceError, StoreVersionTooNew
 from session_actor.persistence.errors import LineDamaged
-from session_actor.persistence.frame_index import frames_of
-from session_actor.persistence.journal import read_journal
-from session_actor.persistence.record import decode_records
-from session_actor.persistence.snapshot import Slot, read_slot
+from session_actor.persistence.format.frame_index import frames_of
+from session_actor.persistence.format.record import decode_records
+from session_actor.persistence.journals.journal import read_journal
+from session_actor.persistence.snapshots.snapshot import Slot, read_slot
 
 from ..scale import Faults
 from ..simulation.disk import SimDisk

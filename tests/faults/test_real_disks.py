@@ -25,7 +25,8 @@ from session_actor import (
     StoreLocked,
     StoreUnusable,
 )
-from session_actor.persistence import PersistenceError, cutter
+from session_actor.persistence import PersistenceError
+from session_actor.persistence.cutting import cutter
 
 from .mounts import ext4, fill, make_ext4, need_mounts, run, tmpfs, write_single_pages
 from .verified import damage_in

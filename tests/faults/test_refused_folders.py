@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from session_actor import FileStore, SessionService
-from session_actor.persistence.names import journal_path
+from session_actor.persistence.files.names import journal_path
 
 from .mounts import need_mounts, read_only
 from .verified import damage_in

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from session_actor import snapshots
+from session_actor.server import snapshots
 
 from ..simulation.databases import close_spare_connections
 from ..simulation.image import Image

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
 
 from ..simulation.image import Image
 from ..simulation.life import ROOT

@@ -21,7 +21,7 @@ from session_actor.persistence import (
     dumps,
     loads,
 )
-from session_actor.persistence.record import MAX_RECORD_BYTES
+from session_actor.persistence.format.record import MAX_RECORD_BYTES
 
 from .conformance_tools import AT_US, Added, copied, opened, push
 

@@ -15,7 +15,7 @@ from session_actor.persistence import (
     Store,
     decode_typed,
 )
-from session_actor.persistence.record import NO_SUM
+from session_actor.persistence.format.record import NO_SUM
 
 NewStore = Callable[[], Store]
 AT_US = 1_769_851_800_000_001

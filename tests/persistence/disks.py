@@ -6,7 +6,7 @@ import errno
 import threading
 from pathlib import Path
 
-from session_actor.persistence.storage import OsDisk
+from session_actor.persistence.files.storage import OsDisk
 
 
 class Dead(OSError):

@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from session_actor.persistence.errors import LineDamaged
-from session_actor.persistence.record import verify
-from session_actor.persistence.values import decode_text
+from session_actor.persistence.format.record import verify
+from session_actor.persistence.format.values import decode_text
 
 
 class LogLine(msgspec.Struct, frozen=True, gc=False):

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from session_actor.persistence import FileStore
-from session_actor.persistence.findings import Findings
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.findings import Findings
+from session_actor.persistence.checking.verify import check
 
 from .conformance_tools import AT_US, opened
 

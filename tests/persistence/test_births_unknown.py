@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, PersistenceError
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_tools import opened
 from .stores import SMALL, cut_all, flip, journals, loaded, push

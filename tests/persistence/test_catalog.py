@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session_actor.persistence.catalog import Catalog, CatalogRow
-from session_actor.persistence.catalog_files import VERSION
+from session_actor.persistence.catalog.catalog import Catalog, CatalogRow
+from session_actor.persistence.catalog.catalog_files import VERSION
 from session_actor.persistence.errors import CatalogCorrupt, StoreClosed, StoreVersionTooNew
 
 BIRTH, LATER = "5e0f5e0f5e0f5e0f", "6a6a6a6a6a6a6a6a"
@@ -141,7 +141,7 @@ def test_a_cut_that_fails_in_the_middle_changes_nothing(catalog):
 def test_a_process_killed_after_a_commit_has_committed(path):
     script = f"""
 import os, signal
-from session_actor.persistence.catalog import Catalog, CatalogRow
+from session_actor.persistence.catalog.catalog import Catalog, CatalogRow
 catalog = Catalog({str(path)!r})
 catalog.open(create=True)
 catalog.commit_cut([CatalogRow("user-42", "5e0f", 1, 1, 4096, 12, "9ae0daaf", 7)], [], 9)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from session_actor.persistence import catalog_files
-from session_actor.persistence.catalog import Catalog, CatalogRow
-from session_actor.persistence.catalog_files import NO_INDEX, VERSION, FileRow
+from session_actor.persistence.catalog import catalog_files
+from session_actor.persistence.catalog.catalog import Catalog, CatalogRow
+from session_actor.persistence.catalog.catalog_files import NO_INDEX, VERSION, FileRow
 from session_actor.persistence.errors import CatalogCorrupt
-from session_actor.persistence.header import RecordRef
+from session_actor.persistence.format.header import RecordRef
 
 GOLDEN = Path(__file__).parent / "golden" / "store-v1"
 BIRTH = "5e0f5e0f5e0f5e0f"

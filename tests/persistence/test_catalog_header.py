@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from session_actor.persistence import FileStore
-from session_actor.persistence.catalog import Catalog, CatalogRow
-from session_actor.persistence.catalog_files import VERSION, FileRow
+from session_actor.persistence.catalog.catalog import Catalog, CatalogRow
+from session_actor.persistence.catalog.catalog_files import VERSION, FileRow
+from session_actor.persistence.checking.verify import check
 from session_actor.persistence.errors import CatalogCorrupt, StoreVersionTooNew
-from session_actor.persistence.repair import repair
-from session_actor.persistence.storage import HEADER_BYTES
-from session_actor.persistence.verify import check
+from session_actor.persistence.files.storage import HEADER_BYTES
+from session_actor.persistence.repair.repair import repair
 
 from ..simulation.disk import SimDisk
 from ..simulation.image import Folder, Image, Inode

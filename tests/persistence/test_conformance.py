@@ -8,8 +8,8 @@ import itertools
 import pytest
 
 from session_actor.persistence import LEVELS, FileStore, MemoryStore
-from session_actor.persistence.header import decode_journal_header
-from session_actor.persistence.names import journal_path
+from session_actor.persistence.files.names import journal_path
+from session_actor.persistence.format.header import decode_journal_header
 
 from ..living import copy_living
 from .conformance import StoreConformance

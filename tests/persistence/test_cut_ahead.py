@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from session_actor.persistence import FileStore, ahead
+from session_actor.persistence import FileStore
+from session_actor.persistence.cutting import ahead
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from session_actor.persistence import FileStore
-from session_actor.persistence import cutter as cutter_module
+from session_actor.persistence.cutting import cutter as cutter_module
 
 from .conformance_tools import push
 from .disks import TroubledDisk

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, SessionTombstoned, StoreCorrupt, StoreDegraded
-from session_actor.persistence.names import journal_path
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.files.names import journal_path
+from session_actor.persistence.repair.repair import repair
 
 from ..living import copy_living
 from .conformance_tools import opened, push

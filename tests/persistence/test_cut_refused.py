@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, JournalCorrupt, Lease
-from session_actor.persistence.catalog_files import NO_INDEX
-from session_actor.persistence.names import journal_path
-from session_actor.persistence.repair import repair
-from session_actor.persistence.storage import OsDisk
-from session_actor.persistence.verify import check
+from session_actor.persistence.catalog.catalog_files import NO_INDEX
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.files.names import journal_path
+from session_actor.persistence.files.storage import OsDisk
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_snapshots import ids
 from .conformance_tools import opened, push

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, LogCorrupt
-from session_actor.persistence.record import decode_records
+from session_actor.persistence.format.record import decode_records
 
 from ..living import copy_living
 from .conformance import opened, said, say

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, PersistenceError
-from session_actor.persistence.header import JournalHeader, RecordRef, encode_journal_header
-from session_actor.persistence.names import journal_path
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.files.names import journal_path
+from session_actor.persistence.format.header import JournalHeader, RecordRef, encode_journal_header
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_tools import opened
 from .disks import Dead, TroubledDisk

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_actor.persistence.errors import ValueUnreadable
-from session_actor.persistence.escapes import escape, has_surrogates, least_bytes, unescape
-from session_actor.persistence.values import decode_typed, dumps, encode_record_data, encode_text, loads
+from session_actor.persistence.format.escapes import escape, has_surrogates, least_bytes, unescape
+from session_actor.persistence.format.values import decode_typed, dumps, encode_record_data, encode_text, loads
 
 any_text = st.text(alphabet=st.characters(exclude_categories=[]))
 awkward = st.lists(

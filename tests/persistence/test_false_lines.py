@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from session_actor.persistence import FileStore, JournalCorrupt, LogCorrupt, NotDurable, StoreCorrupt
-from session_actor.persistence.catalog import Catalog
-from session_actor.persistence.record import close_line, verify
+from session_actor.persistence.catalog.catalog import Catalog
+from session_actor.persistence.format.record import close_line, verify
 
 from .conformance_tools import opened, push
 from .stores import check, segments

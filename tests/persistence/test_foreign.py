@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from session_actor.persistence import FileStore, NotAStore
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_tools import opened
 from .stores import copied, image, kinds

@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 from session_actor.persistence import FileStore, StoreCorrupt
-from session_actor.persistence.catalog import Catalog
-from session_actor.persistence.record import close_line
-from session_actor.persistence.repair import repair
-from session_actor.persistence.segment_file import MAX_SEGMENT_BYTES
-from session_actor.persistence.verify import check
+from session_actor.persistence.catalog.catalog import Catalog
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.format.record import close_line
+from session_actor.persistence.log.segment_file import MAX_SEGMENT_BYTES
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_tools import opened
 from .stores import SMALL, fill, journals, kinds, loaded, segments
@@ -31,8 +31,8 @@ CHILD = """
 import asyncio, json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[3]), int(sys.argv[3])))
 from session_actor.persistence import FileStore, PersistenceError
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.repair.repair import repair
+from session_actor.persistence.checking.verify import check
 
 async def use(root):
     told = {}

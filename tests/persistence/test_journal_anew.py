@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, Lease
-from session_actor.persistence.journal_anew import temporary_path
-from session_actor.persistence.names import journal_path
-from session_actor.persistence.repair import repair
-from session_actor.persistence.storage import OsDisk
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.files.names import journal_path
+from session_actor.persistence.files.storage import OsDisk
+from session_actor.persistence.journals.journal_anew import temporary_path
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_snapshots import ids
 from .conformance_tools import opened, push

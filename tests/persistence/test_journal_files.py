@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, JournalCorrupt, JournalTruncated, Record
-from session_actor.persistence.catalog_files import NO_INDEX
-from session_actor.persistence.frame_index import MAX_FRAME, Runs, frames_in, frames_of
-from session_actor.persistence.header import decode_journal_header
-from session_actor.persistence.journal_index import FrameIndex, IndexBuilder, decode_index
-from session_actor.persistence.record import decode_record, encode_record, verify
+from session_actor.persistence.catalog.catalog_files import NO_INDEX
+from session_actor.persistence.format.frame_index import MAX_FRAME, Runs, frames_in, frames_of
+from session_actor.persistence.format.header import decode_journal_header
+from session_actor.persistence.format.record import decode_record, encode_record, verify
+from session_actor.persistence.journals.journal_index import FrameIndex, IndexBuilder, decode_index
 
 from .conformance_snapshots import ids, seqs
 from .conformance_tools import copied, opened, push, say

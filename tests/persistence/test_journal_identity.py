@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, JournalCorrupt, JournalTruncated
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_tools import opened
 from .stores import SMALL, journals, push

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from session_actor.persistence.keeping import PIECE_BYTES, Aside
-from session_actor.persistence.storage import OsDisk
+from session_actor.persistence.files.keeping import PIECE_BYTES, Aside
+from session_actor.persistence.files.storage import OsDisk
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore
-from session_actor.persistence.findings import Findings
+from session_actor.persistence.checking.findings import Findings
+from session_actor.persistence.checking.tree import LookingDisk
+from session_actor.persistence.checking.verify import check_store
+from session_actor.persistence.files.names import journal_path, snapshot_path
 from session_actor.persistence.layout import Layout
-from session_actor.persistence.names import journal_path, snapshot_path
-from session_actor.persistence.repair import repair
-from session_actor.persistence.tree import LookingDisk
-from session_actor.persistence.verify import check_store
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_snapshots import ids, save, seqs
 from .conformance_tools import opened, push

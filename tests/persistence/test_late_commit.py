@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore
-from session_actor.persistence.catalog import Catalog, CatalogRow
-from session_actor.persistence.catalog_files import FileRow, put
-from session_actor.persistence.header import RecordRef, SegmentRef
-from session_actor.persistence.repair import repair
-from session_actor.persistence.storage import OsDisk
-from session_actor.persistence.verify import check
+from session_actor.persistence.catalog.catalog import Catalog, CatalogRow
+from session_actor.persistence.catalog.catalog_files import FileRow, put
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.files.storage import OsDisk
+from session_actor.persistence.format.header import RecordRef, SegmentRef
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_tools import opened
 from .stores import SMALL, fill, journals, kinds, loaded, push

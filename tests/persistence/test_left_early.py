@@ -9,7 +9,7 @@ import time
 import pytest
 
 from session_actor.persistence import FileStore
-from session_actor.persistence.storage import OsDisk
+from session_actor.persistence.files.storage import OsDisk
 
 from ..living import copy_living
 from .conformance_tools import opened

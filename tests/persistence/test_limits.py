@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, NotDurable, SessionTombstoned
-from session_actor.persistence.record import decode_record, encode_log_line, encode_owner, encode_record
+from session_actor.persistence.format.record import decode_record, encode_log_line, encode_owner, encode_record
 
 from ..living import copy_living
 from .conformance_tools import opened, said, say

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_actor.persistence import ValueNotStorable
-from session_actor.persistence.batch import Backlog, Batch, rebuild
-from session_actor.persistence.header import SegmentHeader, encode_segment_header
-from session_actor.persistence.record import (
+from session_actor.persistence.format.header import SegmentHeader, encode_segment_header
+from session_actor.persistence.format.record import (
     encode_log_line,
     encode_logged,
     encode_owner,
@@ -16,9 +15,10 @@ from session_actor.persistence.record import (
     log_head,
     record_in,
 )
-from session_actor.persistence.segment import Segment
-from session_actor.persistence.session_log import SessionLog
-from session_actor.persistence.values import dumps
+from session_actor.persistence.format.values import dumps
+from session_actor.persistence.log.segment import Segment
+from session_actor.persistence.log.session_log import SessionLog
+from session_actor.persistence.writing.batch import Backlog, Batch, rebuild
 
 from .log_lines import decode_log_lines
 

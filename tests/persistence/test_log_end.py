@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, LogCorrupt
-from session_actor.persistence.repair import repair
-from session_actor.persistence.storage import OsDisk
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.files.storage import OsDisk
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_snapshots import seqs
 from .conformance_tools import opened, push

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from session_actor.persistence import StoreVersionTooNew
-from session_actor.persistence.header import SegmentHeader, SegmentRef, encode_segment_header
-from session_actor.persistence.record import (
+from session_actor.persistence.format.header import SegmentHeader, SegmentRef, encode_segment_header
+from session_actor.persistence.format.record import (
     NO_SUM,
     SUFFIX_BYTES,
     close_line,
@@ -17,7 +17,7 @@ from session_actor.persistence.record import (
     encode_record,
     encode_watermark,
 )
-from session_actor.persistence.scan import Damage, SegmentScan, read_owner
+from session_actor.persistence.log.scan import Damage, SegmentScan, read_owner
 
 PATH = "/log/00000007.ndjson"
 NO_LIMIT = 1 << 40

@@ -10,9 +10,9 @@ from contextlib import closing
 import pytest
 
 from session_actor.persistence import CatalogCorrupt, FileStore, Lease, SessionTombstoned, SessionUnknown, StoreClosed
-from session_actor.persistence.disk_thread import DiskThread
-from session_actor.persistence.gathering import GROUP, Gathering
-from session_actor.persistence.storage import OsDisk
+from session_actor.persistence.files.disk_thread import DiskThread
+from session_actor.persistence.files.gathering import GROUP, Gathering
+from session_actor.persistence.files.storage import OsDisk
 
 from .conformance_tools import opened, push
 from .stores import fill

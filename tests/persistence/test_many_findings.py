@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from session_actor.cli.repair import run_repair
-from session_actor.persistence import findings as kept
-from session_actor.persistence.repair import ROUNDS_MAX, repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking import findings as kept
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.repair.repair import ROUNDS_MAX, repair
 
 from .stores import cut_all, fill, flip, journals, kinds
 

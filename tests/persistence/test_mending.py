@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session_actor.persistence.gap import GAP, Link, encode_gap, first_lost, first_misfit, read_gap
-from session_actor.persistence.header import RecordRef
-from session_actor.persistence.journal import broken_link
-from session_actor.persistence.lines import read_lines
-from session_actor.persistence.mending import Mender
-from session_actor.persistence.record import MAX_LINE_BYTES, NO_SUM, decode_record, encode_record
+from session_actor.persistence.files.lines import read_lines
+from session_actor.persistence.format.gap import GAP, Link, encode_gap, first_lost, first_misfit, read_gap
+from session_actor.persistence.format.header import RecordRef
+from session_actor.persistence.format.record import MAX_LINE_BYTES, NO_SUM, decode_record, encode_record
+from session_actor.persistence.journals.journal import broken_link
+from session_actor.persistence.repair.mending import Mender
 
 COUNT = 12
 

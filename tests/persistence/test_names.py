@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_actor.persistence.errors import PersistenceError, UnusableId
-from session_actor.persistence.names import check_session_id, id_bytes, journal_path, new_birth
+from session_actor.persistence.files.names import check_session_id, id_bytes, journal_path, new_birth
 
 ids = st.text(alphabet=st.characters(exclude_categories=[]), min_size=1, max_size=512)
 HOSTILE = [

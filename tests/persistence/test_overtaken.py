@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from session_actor.persistence import FileStore, Lease, SessionTombstoned, StoreClosed
-from session_actor.persistence.gathering import GROUP
-from session_actor.persistence.names import journal_path
-from session_actor.persistence.storage import OsDisk
+from session_actor.persistence.files.gathering import GROUP
+from session_actor.persistence.files.names import journal_path
+from session_actor.persistence.files.storage import OsDisk
 
 from .conformance_tools import opened
 from .stores import clean, fill, loaded, push

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore
-from session_actor.persistence.findings import Findings
+from session_actor.persistence.checking.findings import Findings
+from session_actor.persistence.checking.verify import check_store
 from session_actor.persistence.layout import Layout
-from session_actor.persistence.verify import check_store
 
 from .conformance_snapshots import ids, save, seqs
 from .conformance_tools import opened, push

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import StoreCorrupt
-from session_actor.persistence.snapshot import decode_snapshot
+from session_actor.persistence.snapshots.snapshot import decode_snapshot
 
 from ..living import copy_living
 from .conformance_snapshots import ids, save

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, PersistenceError, SessionTombstoned, SessionUnknown
-from session_actor.persistence.catalog import Catalog, CatalogRow
-from session_actor.persistence.live_catalog import copy_live
-from session_actor.persistence.reader import StoreReader
-from session_actor.persistence.storage import OsDisk
+from session_actor.persistence.catalog.catalog import Catalog, CatalogRow
+from session_actor.persistence.catalog.live_catalog import copy_live
+from session_actor.persistence.files.storage import OsDisk
+from session_actor.persistence.reading.reader import StoreReader
 
 from .conformance_tools import HOSTILE_IDS, opened, say
 from .stores import image

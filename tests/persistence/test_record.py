@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_actor.persistence.errors import LineDamaged, RecordTooLarge
-from session_actor.persistence.record import (
+from session_actor.persistence.format.record import (
     MAX_RECORD_BYTES,
     NO_SUM,
     SUFFIX_BYTES,
@@ -24,7 +24,7 @@ from session_actor.persistence.record import (
     times_of,
     verify,
 )
-from session_actor.persistence.values import dumps, loads
+from session_actor.persistence.format.values import dumps, loads
 
 from .log_lines import decode_log_line, decode_log_lines
 

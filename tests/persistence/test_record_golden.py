@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence.errors import StoreVersionTooNew
-from session_actor.persistence.header import (
+from session_actor.persistence.format.header import (
     JournalHeader,
     RecordRef,
     SegmentHeader,
@@ -20,7 +20,7 @@ from session_actor.persistence.header import (
     encode_journal_header,
     encode_segment_header,
 )
-from session_actor.persistence.record import (
+from session_actor.persistence.format.record import (
     NO_SUM,
     close_line,
     decode_record,
@@ -29,7 +29,7 @@ from session_actor.persistence.record import (
     encode_record,
     encode_watermark,
 )
-from session_actor.persistence.values import dumps, loads
+from session_actor.persistence.format.values import dumps, loads
 
 from .log_lines import decode_log_line
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_actor.persistence.errors import LineDamaged, StoreVersionTooNew
-from session_actor.persistence.header import (
+from session_actor.persistence.format.header import (
     JournalHeader,
     RecordRef,
     SegmentHeader,
@@ -17,7 +17,7 @@ from session_actor.persistence.header import (
     encode_journal_header,
     encode_segment_header,
 )
-from session_actor.persistence.record import NO_SUM, close_line
+from session_actor.persistence.format.record import NO_SUM, close_line
 
 ids = st.text(alphabet=st.characters(exclude_categories=[]), min_size=1, max_size=40)
 numbers = st.integers(0, 2**63 - 1)

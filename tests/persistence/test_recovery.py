@@ -18,7 +18,7 @@ from session_actor.persistence import (
     StoreCorrupt,
     StoreVersionTooNew,
 )
-from session_actor.persistence.record import close_line
+from session_actor.persistence.format.record import close_line
 
 from ..living import copy_living
 from .conformance import listed, opened, said, say

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, NotDurable
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
 
 from .conformance import opened, said, say
 from .disks import CachedDisk, Kernel

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, JournalTruncated, NotDurable, StoreDegraded
+from session_actor.persistence.files.storage import OsDisk
 from session_actor.persistence.lock import StoreLock
-from session_actor.persistence.storage import OsDisk
 
 from .conformance import opened, said, say
 from .test_writer import until, warm

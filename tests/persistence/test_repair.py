@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import CatalogCorrupt, FileStore, SessionTombstoned, SessionUnknown, StoreLocked
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_tools import listed, opened
 from .stores import SMALL, copied, fill, flip, image, journals, loaded, push, stale_index

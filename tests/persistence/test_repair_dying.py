@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, PersistenceError
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_tools import opened
 from .disks import TroubledDisk
@@ -76,7 +76,7 @@ async def test_dying_at_any_change_of_the_disk_and_repairing_again_comes_to_the_
 
 CHILD = """
 import sys
-from session_actor.persistence.repair import repair
+from session_actor.persistence.repair.repair import repair
 print("ready", flush=True)
 repair(sys.argv[1], write=True, salvage="readable")
 """

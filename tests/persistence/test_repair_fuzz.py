@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, PersistenceError, StoreCorrupt
-from session_actor.persistence.gap import GAP
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.format.gap import GAP
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_tools import opened
 from .stores import SMALL, copied, fill

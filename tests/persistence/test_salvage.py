@@ -12,8 +12,8 @@ import pytest
 import structlog
 
 from session_actor.persistence import Fenced, FileStore, LogCorrupt, PersistenceError, StoreCorrupt
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_tools import listed, opened
 from .disks import TroubledDisk

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, PersistenceError, SessionTombstoned, SessionUnknown
-from session_actor.persistence.repair import repair
-from session_actor.persistence.storage import OsDisk
-from session_actor.persistence.tree import LookingDisk
+from session_actor.persistence.checking.tree import LookingDisk
+from session_actor.persistence.files.storage import OsDisk
+from session_actor.persistence.repair.repair import repair
 
 from .conformance_tools import listed, opened
 from .disks import TroubledDisk

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import Fenced, FileStore, SessionTombstoned
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
 
 from .conformance_tools import opened
 from .disks import TroubledDisk

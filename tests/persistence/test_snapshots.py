@@ -20,9 +20,9 @@ from session_actor.persistence import (
     dumps,
     loads,
 )
-from session_actor.persistence.header import RecordRef
-from session_actor.persistence.record import close_line
-from session_actor.persistence.snapshot import decode_snapshot, encode_snapshot
+from session_actor.persistence.format.header import RecordRef
+from session_actor.persistence.format.record import close_line
+from session_actor.persistence.snapshots.snapshot import decode_snapshot, encode_snapshot
 
 from .conformance_snapshots import save, seqs
 from .conformance_tools import opened, push

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from session_actor.persistence.storage import OsDisk
+from session_actor.persistence.files.storage import OsDisk
 
 
 class NotingDisk(OsDisk):

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, NotDurable, PersistenceError
-from session_actor.persistence.batch import Backlog, Batch
-from session_actor.persistence.segment import Segment
-from session_actor.persistence.session_log import SessionLog
+from session_actor.persistence.log.segment import Segment
+from session_actor.persistence.log.session_log import SessionLog
+from session_actor.persistence.writing.batch import Backlog, Batch
 
 from .conformance import opened, said, say
 from .conformance_tools import Said

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_actor.persistence.errors import ValueNotStorable, ValueUnreadable
-from session_actor.persistence.values import (
+from session_actor.persistence.format.values import (
     MAX_DEPTH,
     decode_text,
     decode_typed,

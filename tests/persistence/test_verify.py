@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from session_actor.persistence import FileStore, StoreLocked
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
 
 from .conformance_tools import opened
 from .stores import SMALL, copied, cut_all, fill, flip, image, journals, kinds, push, segments

@@ -18,7 +18,7 @@ from session_actor.persistence import (
     StoreClosed,
     StoreDegraded,
 )
-from session_actor.persistence.waiters import SLICE_S
+from session_actor.persistence.writing.waiters import SLICE_S
 
 from .conformance import opened, said, say
 from .disks import TroubledDisk

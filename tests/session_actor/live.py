@@ -6,21 +6,21 @@ import asyncio
 
 import pytest
 
-from session_actor.apply import apply
-from session_actor.cold import Shelf
-from session_actor.decide import decide
 from session_actor.errors import Refused
-from session_actor.events import Pruned, Pushed, decode_event
 from session_actor.frames import Frame
-from session_actor.history import Held, created, live_runs, tips_of
-from session_actor.keys import Repeat
 from session_actor.persistence import encode_record_data
-from session_actor.persistence.frame_index import frames_of
-from session_actor.persistence.record import NO_SUM, Record, decode_record, encode_record
-from session_actor.prune import unheld
-from session_actor.snapshots import snapshot_of, state_from
-from session_actor.state import State
-from session_actor.table import Table
+from session_actor.persistence.format.frame_index import frames_of
+from session_actor.persistence.format.record import NO_SUM, Record, decode_record, encode_record
+from session_actor.server.cold import Shelf
+from session_actor.server.prune import unheld
+from session_actor.server.snapshots import snapshot_of, state_from
+from session_actor.state.apply import apply
+from session_actor.state.decide import decide
+from session_actor.state.events import Pruned, Pushed, decode_event
+from session_actor.state.history import Held, created, live_runs, tips_of
+from session_actor.state.keys import Repeat
+from session_actor.state.state import State
+from session_actor.state.table import Table
 
 
 class Live:

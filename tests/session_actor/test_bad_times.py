@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from session_actor import InvalidArgument, MemoryStore, SessionService
-from session_actor.snapshots import RESTING_RECORDS
+from session_actor.server.snapshots import RESTING_RECORDS
 
 if TYPE_CHECKING:
     from pathlib import Path

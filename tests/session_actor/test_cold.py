@@ -8,7 +8,6 @@ from itertools import pairwise
 import pytest
 
 from session_actor.blocks import CallRef, ToolCall
-from session_actor.cold import Shelf
 from session_actor.commands import (
     AddAssistant,
     AddToolResult,
@@ -21,7 +20,6 @@ from session_actor.commands import (
     Pop,
     Push,
 )
-from session_actor.decide import decide
 from session_actor.errors import (
     CallAlreadyAnswered,
     CallUnknown,
@@ -32,11 +30,13 @@ from session_actor.errors import (
     StoreClosed,
     StoreCorrupt,
 )
-from session_actor.history import history_of
-from session_actor.keys import Repeat
 from session_actor.persistence import errors as store
+from session_actor.server.cold import Shelf
 from session_actor.service_errors import SessionDeleted
 from session_actor.stack import Stack
+from session_actor.state.decide import decide
+from session_actor.state.history import history_of
+from session_actor.state.keys import Repeat
 from session_actor.supervisors import Refusal
 
 from .live import Archive, Live, cold, in_memory, picture, prune

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_actor import commands, content
+from session_actor import commands
 from session_actor.blocks import Block, Document, Image, Native, Text, Thinking, ToolCall
 from session_actor.commands import AddAssistant, AddToolResult, AddUser, Command, Configure, Push
 from session_actor.errors import InvalidArgument, RecordTooLarge, Refused, ValueNotStorable
 from session_actor.frames import Tool, Turn, Usage
+from session_actor.given import content
 from session_actor.persistence import ValueNotStorable as FloorsValueNotStorable
-from session_actor.persistence import values
+from session_actor.persistence.format import values
 from session_actor.supervisors import Call
 
 from .live import Live

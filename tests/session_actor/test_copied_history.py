@@ -6,7 +6,9 @@ import asyncio
 
 import pytest
 
-from session_actor import CallTimeout, MemoryStore, SessionService, history, loading, snapshots
+from session_actor import CallTimeout, MemoryStore, SessionService
+from session_actor.server import loading, snapshots
+from session_actor.state import history
 
 from .live import Archive
 from .test_snapshots import filled, rested

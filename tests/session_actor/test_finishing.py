@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from session_actor.finishing import to_its_end
+from session_actor.service.finishing import to_its_end
 
 
 async def test_what_the_work_returns_is_returned():

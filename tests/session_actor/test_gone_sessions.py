@@ -19,7 +19,7 @@ from session_actor import (
     telemetry,
 )
 from session_actor.persistence import MemoryStore
-from session_actor.persistence.storage import OsFile
+from session_actor.persistence.files.storage import OsFile
 from session_actor.supervisors import ChildSpec, DynamicSupervisor, GenServer, handles
 
 

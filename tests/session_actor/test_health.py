@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from session_actor import FileStore, MemoryStore, ServiceHealth, SessionService, StoreHealth, snapshots, telemetry
+from session_actor import FileStore, MemoryStore, ServiceHealth, SessionService, StoreHealth, telemetry
+from session_actor.server import snapshots
 
 SECOND_US = 1_000_000
 

@@ -22,11 +22,11 @@ from session_actor.commands import (
     Pop,
     Push,
 )
-from session_actor.decide import decide
 from session_actor.errors import InvalidArgument, Refused
 from session_actor.frames import Frame, Tool, Turn, Usage
-from session_actor.keys import Repeat
-from session_actor.plain import is_a, items_of, plain_str, shown
+from session_actor.given.plain import is_a, items_of, plain_str, shown
+from session_actor.state.decide import decide
+from session_actor.state.keys import Repeat
 
 from .live import Live, picture
 

@@ -21,11 +21,11 @@ from session_actor.commands import (
     Pop,
     Push,
 )
-from session_actor.decide import decide
 from session_actor.errors import InvalidArgument, KeyConflict, NameTaken
-from session_actor.fingerprint import fingerprint
 from session_actor.frames import Tool, Usage
-from session_actor.keys import KEYS_KEPT, Repeat
+from session_actor.given.fingerprint import fingerprint
+from session_actor.state.decide import decide
+from session_actor.state.keys import KEYS_KEPT, Repeat
 
 from .live import Live
 
@@ -172,7 +172,7 @@ def test_arguments_that_cannot_be_kept_have_no_fingerprint(live):
 
 def test_a_fingerprint_is_the_same_in_every_process():
     code = (
-        "from session_actor.commands import Push; from session_actor.fingerprint import fingerprint;"
+        "from session_actor.commands import Push; from session_actor.given.fingerprint import fingerprint;"
         "print(fingerprint(Push('a', assumptions=['x'], turns=[], key='k')))"
     )
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

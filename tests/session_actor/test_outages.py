@@ -23,8 +23,8 @@ from session_actor import (
     StoreDegraded,
     StoreError,
     persistence,
-    snapshots,
 )
+from session_actor.server import snapshots
 
 from ..persistence.disks import TroubledDisk
 from .conftest import Poison

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from session_actor import CallTimeout, MemoryStore, SessionService
 from session_actor.commands import Push
-from session_actor.recency import Recency
-from session_actor.session import Passivate
+from session_actor.server.recency import Recency
+from session_actor.server.session import Passivate
 from session_actor.supervisors import get_state, resume, suspend
 
 from .conftest import seen

@@ -16,10 +16,10 @@ from session_actor import (
     SessionDeleted,
     SessionService,
     StoreError,
-    snapshots,
 )
 from session_actor.persistence import FileStore
 from session_actor.persistence import errors as persistence
+from session_actor.server import snapshots
 
 from .conftest import reopened
 from .test_passivation import until

@@ -9,8 +9,8 @@ import pytest
 
 from session_actor import SessionService, StoreCorrupt
 from session_actor.persistence import FileStore
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.repair.repair import repair
 
 from .conftest import reopened
 

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_actor.runs import contains, count, merged, without
+from session_actor.state.runs import contains, count, merged, without
 
 PAIRS = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 5)).map(lambda pair: (pair[0], pair[0] + pair[1])))
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from session_actor import FrameUnknown, InvalidArgument, RecordsLost, SessionService, StoreCorrupt, snapshots
-from session_actor.persistence.repair import repair
-from session_actor.persistence.verify import check
+from session_actor import FrameUnknown, InvalidArgument, RecordsLost, SessionService, StoreCorrupt
+from session_actor.persistence.checking.verify import check
+from session_actor.persistence.repair.repair import repair
+from session_actor.server import snapshots
 
 from .conftest import reopened, seen
 from .test_passivation import until

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from session_actor import FileStore, MemoryStore, SessionService
-from session_actor.branching import Branching
-from session_actor.changes import Changes
 from session_actor.commands import Push
 from session_actor.errors import (
     AsyncioOnly,
@@ -22,7 +20,9 @@ from session_actor.errors import (
     UnknownMessage,
     WrongLoop,
 )
-from session_actor.handle import Session
+from session_actor.handle.branching import Branching
+from session_actor.handle.changes import Changes
+from session_actor.handle.handle import Session
 from session_actor.persistence.engine import Engine
 from session_actor.service_errors import CloseTimeout, ServiceDown, SessionCrashed, SessionDeleted, SessionFenced
 from session_actor.supervisors import Call, statistics

@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from session_actor import FrameUnknown, MemoryStore, Session, SessionService, snapshots
+from session_actor import FrameUnknown, MemoryStore, Session, SessionService
 from session_actor.persistence import FileStore, Store
+from session_actor.server import snapshots
 from session_actor.service_errors import SessionCrashed
 from session_actor.stack import Stack
 

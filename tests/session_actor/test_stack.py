@@ -18,7 +18,7 @@ from session_actor.commands import (
     Push,
 )
 from session_actor.stack import Stack
-from session_actor.table import Table
+from session_actor.state.table import Table
 
 from .live import Live, prune
 

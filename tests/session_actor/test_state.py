@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from session_actor.apply import apply
 from session_actor.commands import (
     Checkpoint,
     Command,
@@ -19,7 +18,6 @@ from session_actor.commands import (
     RenameBranch,
     RenameCheckpoint,
 )
-from session_actor.decide import decide
 from session_actor.errors import (
     BranchAttached,
     BranchUnknown,
@@ -33,7 +31,10 @@ from session_actor.errors import (
     ReplayError,
     SessionEnded,
 )
-from session_actor.events import (
+from session_actor.frames import Tool
+from session_actor.state.apply import apply
+from session_actor.state.decide import decide
+from session_actor.state.events import (
     Branched,
     Checkpointed,
     CopiedFrame,
@@ -46,8 +47,7 @@ from session_actor.events import (
     Pushed,
     Renamed,
 )
-from session_actor.frames import Tool
-from session_actor.state import State
+from session_actor.state.state import State
 
 from .live import Live, picture
 

@@ -15,7 +15,6 @@ from session_actor.commands import (
     Pop,
     Push,
 )
-from session_actor.decide import decide
 from session_actor.errors import (
     BranchUnknown,
     EmptyStack,
@@ -23,6 +22,7 @@ from session_actor.errors import (
     InvalidArgument,
     NameTaken,
 )
+from session_actor.state.decide import decide
 
 from .live import Live, picture
 

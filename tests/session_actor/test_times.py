@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from session_actor import MemoryStore, SessionService, times
+from session_actor import MemoryStore, SessionService
 from session_actor.errors import Refused
+from session_actor.state import times
 
 
 @pytest.mark.parametrize("at_us", [times.FIRST_US - 1, times.LAST_US + 1])

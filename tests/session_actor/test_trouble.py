@@ -10,7 +10,7 @@ import pytest
 
 from session_actor import MemoryStore, SessionService
 from session_actor.commands import Push
-from session_actor.handle import Session, SessionRef
+from session_actor.handle.handle import Session, SessionRef
 from session_actor.persistence import LEVELS, Lease, Level, LoadedSession, Reached, StoreDegraded
 from session_actor.service_errors import ServiceDown, SessionCrashed
 from session_actor.supervisors import Backoff

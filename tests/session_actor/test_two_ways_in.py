@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session_actor import MemoryStore, SessionService, times
+from session_actor import MemoryStore, SessionService
 from session_actor.blocks import Text, ToolCall
 from session_actor.commands import AddAssistant, AddUser, Checkpoint, Command, Fork, Goto, Pop, Push
 from session_actor.errors import SessionActorError
 from session_actor.frames import Turn, Usage
 from session_actor.persistence import encode_record_data
 from session_actor.service_errors import SessionCrashed
+from session_actor.state import times
 from session_actor.supervisors import BUSY, resume, statistics, suspend
 
 from .live import picture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from session_actor import FileStore, RecordUnreadable, SessionService
-from session_actor.persistence.record import SUFFIX_BYTES, close_line
+from session_actor.persistence.format.record import SUFFIX_BYTES, close_line
 
 
 def spoil_last_time(segment: Path) -> None:

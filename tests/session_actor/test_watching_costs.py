@@ -9,8 +9,8 @@ import tracemalloc
 import pytest
 
 from session_actor import MemoryStore, SessionService, observing, telemetry
-from session_actor.changes import Changes
-from session_actor.session import SessionServer
+from session_actor.handle.changes import Changes
+from session_actor.server.session import SessionServer
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ async def called_by_a_push(session) -> set[tuple[str, str]]:
 async def test_with_nobody_attached_a_push_calls_nothing_of_what_watches(session):
     called = await called_by_a_push(session)
     assert (SessionServer.lent.__code__.co_filename, "lent") in called
-    watching = {telemetry.__file__, observing.__file__, sys.modules["session_actor.feed"].__file__}
+    watching = {telemetry.__file__, observing.__file__, sys.modules["session_actor.handle.feed"].__file__}
     assert {place for place in called if place[0] in watching} == set()
 
 
@@ -55,7 +55,7 @@ async def test_with_somebody_attached_it_does(session):
 async def test_with_nobody_attached_a_push_keeps_nothing_of_what_watches(session):
     watching = [
         tracemalloc.Filter(True, module.__file__)
-        for module in (telemetry, observing, sys.modules["session_actor.feed"])
+        for module in (telemetry, observing, sys.modules["session_actor.handle.feed"])
     ]
     tracemalloc.start()
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING
 
-from session_actor.persistence.storage import HEADER_BYTES, refuse_only_readable
+from session_actor.persistence.files.storage import HEADER_BYTES, refuse_only_readable
 
 from .image import Inode
 

@@ -18,7 +18,7 @@ from session_actor.persistence import (
     SessionUnknown,
     StoreDegraded,
 )
-from session_actor.persistence.names import journal_path
+from session_actor.persistence.files.names import journal_path
 
 from ..persistence.conformance_tools import say
 from .disk import NEED_ROOM, Fault, SimDisk

@@ -13,8 +13,8 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-from session_actor.persistence.disk_thread import DiskThread
 from session_actor.persistence.errors import StoreClosed
+from session_actor.persistence.files.disk_thread import DiskThread
 from session_actor.supervisors.fairness import FairnessBudget
 
 LIMIT_S = 100_000.0
@@ -170,7 +170,7 @@ def simulated(seed: int) -> Iterator[tuple[SimLoop, WallClock]]:
                 stack.enter_context(mock.patch.object(module, "perf_counter", now))
         stack.enter_context(mock.patch.object(FairnessBudget.__init__, "__defaults__", (loop.working_s,)))
         stack.enter_context(mock.patch("time.time_ns", clock.time_ns))
-        stack.enter_context(mock.patch("session_actor.times.time_ns", clock.time_ns))
+        stack.enter_context(mock.patch("session_actor.state.times.time_ns", clock.time_ns))
         stack.enter_context(mock.patch("secrets.token_hex", lambda count: names.randbytes(count).hex()))
         stack.enter_context(mock.patch("structlog.get_logger", Silence()))
         stack.callback(random.setstate, everybodys)

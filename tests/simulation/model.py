@@ -8,8 +8,8 @@ from typing import NamedTuple
 import msgspec
 
 from session_actor.persistence import FileStore, Lease
-from session_actor.persistence.record import NO_SUM, parse_time
-from session_actor.persistence.values import decode_typed
+from session_actor.persistence.format.record import NO_SUM, parse_time
+from session_actor.persistence.format.values import decode_typed
 
 from ..persistence.conformance_tools import AT_US, Said
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from session_actor.persistence import Fenced, FileStore, Lease, NotDurable
-from session_actor.persistence.mending import SALVAGES
+from session_actor.persistence.repair.mending import SALVAGES
 
 from .model import Model
 

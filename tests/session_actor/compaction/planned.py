@@ -9,8 +9,8 @@ from session_actor.compaction.plan import Plan, Previous, Wanted
 from session_actor.frames import Frame
 from session_actor.ledger.view import WHOLE, View
 from session_actor.models.profile import ModelProfile
-from session_actor.paths import path_runs
 from session_actor.requests import dialect_of
+from session_actor.state.paths import path_runs
 from session_actor.window.rendered import Rendered
 from session_actor.window.units import units_of
 from session_actor.window.window import shown_frames

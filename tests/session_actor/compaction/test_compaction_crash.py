@@ -10,16 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from session_actor import (
-    MemoryStore,
-    PlanUsed,
-    SessionService,
-    StalePlan,
-    SummaryRejected,
-    snapshots,
-    validate_request,
-)
-from session_actor.cold import Shelf
+from session_actor import MemoryStore, PlanUsed, SessionService, StalePlan, SummaryRejected, validate_request
+from session_actor.server import snapshots
+from session_actor.server.cold import Shelf
 
 from ..conftest import Poison
 from .compacted import DIALECTS, GUESS, MODELS, compact, converse, go_on, planned

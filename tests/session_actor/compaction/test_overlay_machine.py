@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from session_actor import ContextOverflow, InvalidArgument, NothingToSend, SummaryRejected, ToolCall
-from session_actor.cold import Shelf
 from session_actor.commands import (
     AddAssistant,
     AddToolResult,
@@ -29,7 +28,8 @@ from session_actor.compaction.plan import Plan
 from session_actor.compaction.preparing import Wish, prepare
 from session_actor.errors import Refused
 from session_actor.frames import Frame
-from session_actor.snapshots import snapshot_of, state_from
+from session_actor.server.cold import Shelf
+from session_actor.server.snapshots import snapshot_of, state_from
 
 from ..live import Archive, picture
 from ..live import prune as prune_live

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from session_actor import FileStore, HandedOver, HandoverFailed, NotDurable, ServiceDown, SessionService
-from session_actor.lifetime import Lifetime
+from session_actor.service.lifetime import Lifetime
 
 from ...persistence.disks import TroubledDisk
 from ..test_service_start import STEPS, cancelled_at, is_whole, none_left

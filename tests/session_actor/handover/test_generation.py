@@ -19,7 +19,7 @@ from session_actor import (
     SessionService,
     telemetry,
 )
-from session_actor.outputs import OutputGate
+from session_actor.server.outputs import OutputGate
 from session_actor.supervisors import CrashSummary
 
 from ..compaction.compacted import MODELS

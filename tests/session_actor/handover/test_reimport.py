@@ -37,7 +37,7 @@ def newer(tmp_path: Path) -> Path:
     before, empty, after = text.partition("STEPS: Final[Mapping[int, Callable[[Value], Value]]] = {}\n")
     assert empty
     values.write_text(before + STEPS + after)
-    snapshots = folder / "session_actor" / "snapshots.py"
+    snapshots = folder / "session_actor" / "server" / "snapshots.py"
     text = snapshots.read_text()
     snapshots.write_text(
         text.replace("    checkpoints: ", "    milestones: ").replace("saved.checkpoints", "saved.milestones")

@@ -17,7 +17,7 @@ from session_actor import (
     SessionService,
 )
 from session_actor.handover import values
-from session_actor.population import Population
+from session_actor.service.population import Population
 from session_actor.supervisors import swap
 
 from ..conftest import Poison

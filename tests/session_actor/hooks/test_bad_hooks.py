@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from session_actor import Hook, InsideHook, InvalidArgument, MemoryStore, SessionService, endings
+from session_actor import Hook, InsideHook, InvalidArgument, MemoryStore, SessionService
 from session_actor.hooks import mandatory
 from session_actor.hooks.mandatory import Mandatory
 from session_actor.hooks.server import HookedServer
+from session_actor.service import endings
 
 from .conftest import idle, opened, pass_time, turns, until
 

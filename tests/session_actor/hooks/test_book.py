@@ -22,7 +22,7 @@ from session_actor.hooks.records import (
     HooksVoid,
     decode,
 )
-from session_actor.persistence.values import encode_record_data
+from session_actor.persistence.format.values import encode_record_data
 
 GOLDEN = [
     (

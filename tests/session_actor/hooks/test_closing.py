@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from session_actor import InvalidArgument, MemoryStore
+from session_actor.state.times import now_us
 from session_actor.telemetry import attach
-from session_actor.times import now_us
 
 from .conftest import idle, opened, turns, until
 
@@ -166,10 +166,12 @@ async def test_a_loaded_session_that_was_used_lately_is_not_idle(store, monkeypa
     async with opened(store) as service:
         session = await service.session("user-42", create=True)
         await session.push("hello", "hi")
-        monkeypatch.setattr("session_actor.endings.now_us", lambda: now_us() + 3_600_000_000)  # its frame is old then
+        monkeypatch.setattr(
+            "session_actor.service.endings.now_us", lambda: now_us() + 3_600_000_000
+        )  # its frame is old then
         await session.goto(1)
         assert await service.end_idle(1800) == []
-        monkeypatch.setattr("session_actor.endings.perf_counter", lambda: time.perf_counter() + 3600)
+        monkeypatch.setattr("session_actor.service.endings.perf_counter", lambda: time.perf_counter() + 3600)
         assert await service.end_idle(1800) == ["user-42"]
 
 

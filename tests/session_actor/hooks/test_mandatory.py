@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from session_actor import HooksHealth, HookUnknown, SessionEnded, SessionNotFound, telemetry
 from session_actor.commands import End
 from session_actor.hooks.breaker import REST_S
-from session_actor.session import SessionServer
+from session_actor.server.session import SessionServer
 
 from .conftest import idle, opened, pass_time, turns, until
 
@@ -329,7 +329,7 @@ async def test_what_is_due_for_an_end_that_never_came_is_void(calls, store):
 
 async def test_the_book_of_what_is_pending_is_hidden(calls, store):
     from session_actor import UnusableId
-    from session_actor.reserved import HOOKS
+    from session_actor.service.reserved import HOOKS
 
     async with opened(store, calls.must("bill")) as service:
         await ended(service)

@@ -22,7 +22,7 @@ from session_actor import (
 )
 from session_actor.persistence import FileStore, StoreLocked
 from session_actor.replay import Replay, read_store
-from session_actor.reserved import HOOKS
+from session_actor.service.reserved import HOOKS
 
 from ...living import copy_living
 from .stored import SMALL, image
@@ -172,7 +172,7 @@ async def test_what_is_no_store_or_too_new_is_refused_in_one_sentence(folder, tm
         with pytest.raises(UnusableId):
             reader.records("")
     line = (folder / "FORMAT").read_bytes()
-    from session_actor.persistence.record import close_line
+    from session_actor.persistence.format.record import close_line
 
     (folder / "FORMAT").write_bytes(close_line(line[: line.index(b',"sum"')].replace(b":1", b":9"))[0])
     with pytest.raises(StoreVersionTooNew):

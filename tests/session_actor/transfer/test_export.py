@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from session_actor import MemoryStore, SessionNotFound, SessionService, snapshots
+from session_actor import MemoryStore, SessionNotFound, SessionService
 from session_actor.errors import Refused
 from session_actor.replay import read_store
-from session_actor.state import State
+from session_actor.server import snapshots
+from session_actor.state.state import State
 from session_actor.transfer.exporting import export_session
 from session_actor.transfer.importing import import_transcript
 

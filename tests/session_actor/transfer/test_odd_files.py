@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from session_actor import TranscriptUnreadable, weight
+from session_actor import TranscriptUnreadable
 from session_actor.blocks import Native, ToolCall
+from session_actor.state import weight
 from session_actor.transfer import pieces
 from session_actor.transfer.importing import import_transcript
 from session_actor.transfer.lines import bare_line

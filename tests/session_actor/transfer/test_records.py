@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from session_actor import SessionService, snapshots
-from session_actor.apply import apply
+from session_actor import SessionService
 from session_actor.errors import ReplayError
-from session_actor.events import CopiedFrame, Gap, HistoryCopied, HistorySealed, Pushed
-from session_actor.history import created
-from session_actor.losses import replay
-from session_actor.state import State
+from session_actor.server import snapshots
+from session_actor.state.apply import apply
+from session_actor.state.events import CopiedFrame, Gap, HistoryCopied, HistorySealed, Pushed
+from session_actor.state.history import created
+from session_actor.state.losses import replay
+from session_actor.state.state import State
 from session_actor.transfer import growing
 from session_actor.transfer.exporting import export_session
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from session_actor import validate_request
-from session_actor.apply import apply
 from session_actor.commands import BuildRequest, Goto
-from session_actor.decide import decide
+from session_actor.state.apply import apply
+from session_actor.state.decide import decide
 from session_actor.window.errors import NothingToSend
 
 from ..window.asked import DIALECTS, MODELS, shown

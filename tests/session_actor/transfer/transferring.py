@@ -11,7 +11,7 @@ import msgspec
 from session_actor import MemoryStore, SessionService
 from session_actor.blocks import Image, Native, Text, Thinking, ToolCall
 from session_actor.frames import Frame, Tool, Turn, Usage
-from session_actor.state import State
+from session_actor.state.state import State
 from session_actor.transfer.importing import import_transcript
 from session_actor.transfer.source import state_in
 

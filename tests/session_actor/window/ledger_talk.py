@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from session_actor.apply import apply
 from session_actor.blocks import CallRef, Document, Image, Native, Text, Thinking, ToolCall
 from session_actor.commands import AddAssistant, AddToolResult, AddUser, Command, Configure, HoldCall, Push
-from session_actor.decide import decide
-from session_actor.events import Created
 from session_actor.frames import Frame, Turn
 from session_actor.ledger.entries import AssistantEntry, Chunk, Entry, ResultsEntry, Target, UserEntry
 from session_actor.ledger.fold import Fold, folded, tail
 from session_actor.ledger.notes import ADDED, OMITTED
 from session_actor.ledger.view import WHOLE, View
 from session_actor.requests import dialect_of
-from session_actor.state import State
+from session_actor.state.apply import apply
+from session_actor.state.decide import decide
+from session_actor.state.events import Created
+from session_actor.state.state import State
 from session_actor.validation.validate import validate_request
 
 MODELS = {

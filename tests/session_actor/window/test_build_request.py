@@ -26,9 +26,9 @@ from session_actor.commands import (
     HoldCall,
     Pop,
 )
-from session_actor.decide import decide
 from session_actor.frames import Tool
 from session_actor.persistence import encode_record_data
+from session_actor.state.decide import decide
 from session_actor.window.requests_made import REQUESTS_KEPT
 
 from .asked import MODELS, TOOLS, Asked, messages_of, output_of, same, shown

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from session_actor.blocks import NULL, CallRef, Document, Image, Native, Reference, Text, Thinking, ToolCall, ToolResult
-from session_actor.calls import calls_in
 from session_actor.commands import AddToolResult, AddUser, Configure, HoldCall, Pop, Push
 from session_actor.errors import Refused
 from session_actor.frames import Artifact, Turn
 from session_actor.ledger.entries import Chunk, ResultsEntry, ShownResult
 from session_actor.ledger.fold import Fold, folded
 from session_actor.ledger.view import WHOLE, View
+from session_actor.state.calls import calls_in
 
 from .ledger_talk import DIALECTS, MODELS, PNG, Talk, chunks_of, entries_of, target
 

@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
-from session_actor import MemoryStore, SessionService, snapshots, telemetry
-from session_actor.cold import Shelf
+from session_actor import MemoryStore, SessionService, telemetry
+from session_actor.server import snapshots
+from session_actor.server.cold import Shelf
 from session_actor.window import pressure
 
 from .asked import MODELS

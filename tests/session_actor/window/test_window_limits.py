@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 
 from session_actor import ContextOverflow
-from session_actor.artifacts import artifacts_in
 from session_actor.blocks import Text, ToolCall, ToolResult
 from session_actor.commands import (
     AddAssistant,
@@ -22,6 +21,7 @@ from session_actor.commands import (
     Push,
 )
 from session_actor.frames import Turn
+from session_actor.state.artifacts import artifacts_in
 from session_actor.window import fitting
 from session_actor.window.request_options import RESULT_CAP
 

@@ -281,7 +281,7 @@ class Window(RuleBasedStateMachine):
     @precondition(lambda self: self.live.state.head)
     @rule(dialect=st.sampled_from(DIALECTS))
     def crash(self, dialect: str) -> None:
-        from session_actor.decide import decide
+        from session_actor.state.decide import decide
 
         outcomes = []
         for state in [self.live.state, *self.recovered()]:
@@ -305,7 +305,7 @@ class Window(RuleBasedStateMachine):
 
     @staticmethod
     def _hash(state: Any) -> object:
-        from session_actor.decide import decide
+        from session_actor.state.decide import decide
 
         try:
             return decide(state, BuildRequest("anthropic", "small"))[0].hash

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from session_actor.blocks import ToolCall
-from session_actor.cold import Shelf
 from session_actor.commands import AddAssistant, AddToolResult, AddUser, NoteArtifact, Push
-from session_actor.snapshots import snapshot_of, state_from
+from session_actor.server.cold import Shelf
+from session_actor.server.snapshots import snapshot_of, state_from
 from session_actor.window import long_history
 from session_actor.window.rendered import Rendered
 

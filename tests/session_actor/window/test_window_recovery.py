@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from session_actor import MemoryStore, SessionEnded, SessionService, Tool, ToolCall, validate_request
-from session_actor.cold import Shelf
 from session_actor.commands import (
     AddAssistant,
     AddToolResult,
@@ -25,9 +24,10 @@ from session_actor.commands import (
     NoteArtifact,
     Pop,
 )
-from session_actor.decide import decide
 from session_actor.requests.canonical import canonical
-from session_actor.snapshots import snapshot_of, state_from
+from session_actor.server.cold import Shelf
+from session_actor.server.snapshots import snapshot_of, state_from
+from session_actor.state.decide import decide
 
 from ..live import Archive, prune
 from .asked import DIALECTS, MODELS, TOOLS, messages_of, same, settled, shown

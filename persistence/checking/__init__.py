@@ -1,0 +1,1 @@
+"""Telling what is not as it should be."""

@@ -1,0 +1,1 @@
+"""Lines of the files: records, exact values, headers."""

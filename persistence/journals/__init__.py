@@ -1,0 +1,1 @@
+"""The journals of the sessions, and what is removed of them."""

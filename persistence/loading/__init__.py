@@ -1,0 +1,1 @@
+"""Finding and reading sessions and single records of an open store."""

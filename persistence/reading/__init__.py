@@ -1,0 +1,1 @@
+"""Reading a store that another process may have open."""

@@ -1,0 +1,1 @@
+"""Opening: what of the log counts after a crash."""

@@ -1,0 +1,1 @@
+"""Mending that, and what can be kept of damaged sessions."""

@@ -1,0 +1,1 @@
+"""What sessions were after one of their records."""

@@ -1,0 +1,1 @@
+"""The way of records to the disk."""

@@ -1,0 +1,1 @@
+"""What callers give is checked and kept exactly, and not shown where it is private."""

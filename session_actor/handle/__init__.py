@@ -1,0 +1,1 @@
+"""What an embedder holds: the handle of a session, a live feed."""

@@ -1,0 +1,1 @@
+"""The server of a session, and how it comes and goes."""

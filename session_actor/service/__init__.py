@@ -1,0 +1,1 @@
+"""The service: all sessions of a store."""
