@@ -12,6 +12,7 @@ from session_actor.blocks import ToolCall
 from session_actor.commands import AddAssistant, AddToolResult, AddUser, Command, Push
 from session_actor.compaction.plan import Wanted
 from session_actor.demo.transcript import Transcript
+from session_actor.events import Created
 from session_actor.frames import Turn
 from session_actor.ledger.entries import Target
 from session_actor.ledger.view import WHOLE
@@ -19,7 +20,6 @@ from session_actor.models import profile_of
 from session_actor.requests import dialect_of
 from session_actor.state.apply import apply
 from session_actor.state.decide import decide
-from session_actor.state.events import Created
 from session_actor.state.state import State
 from session_actor.window.rendered import Rendered
 from session_actor.window.units import units_of

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .state.events import Pushed
+from .events import Pushed
 
 if TYPE_CHECKING:
-    from .state.events import AnyEvent
+    from .events import AnyEvent
 
 
 class Change(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

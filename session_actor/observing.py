@@ -13,10 +13,10 @@ from session_actor.supervisors import NO_REPLY, CrashSummary, Refusal
 from . import telemetry
 from .change import change_of
 from .commands import CommitCompaction
+from .events import Ended, Pushed, RequestRefused
 from .frames import Frame
 from .handle.feed import reached
 from .requests.request import Request
-from .state.events import Ended, Pushed, RequestRefused
 from .window.pressure import watch
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from session_actor.supervisors import Event
 
     from .commands import Command
+    from .events import AnyEvent
     from .frames import Turn
     from .server.cell import Cell
     from .server.outputs import OutputGate
-    from .state.events import AnyEvent
     from .state.state import State
 
 SESSION: Final = ("session_actor", "session")

@@ -10,7 +10,7 @@ import pytest
 from session_actor.compaction import automatic, gate, merge, options, overlays, planning, ranges
 from session_actor.compaction.headings import HEADINGS
 from session_actor.compaction.verdict import CODES
-from session_actor.state.events import Compacted, Event, Pinned, Uncompacted
+from session_actor.events import Compacted, Event, Pinned, Uncompacted
 
 from .named_tests import missing_of
 from .session_actor.compaction.hostile_summaries import ALL_CASES

@@ -10,9 +10,9 @@ import pytest
 from session_actor import ModelProfile
 from session_actor.budget.reserves import reserves
 from session_actor.dialects import DIALECTS
+from session_actor.events import Requested
 from session_actor.ledger.notes import ADDED, OMITTED
 from session_actor.requests import dialect_of
-from session_actor.state.events import Requested
 from session_actor.tokens.images import RULES, image_tokens, unknown_image_tokens
 
 from .named_tests import missing_of

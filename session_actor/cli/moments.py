@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from session_actor.state.events import HistoryCopied, Pushed, decode_event
+from session_actor.events import HistoryCopied, Pushed, decode_event
 
 from .codes import counted
 from .harmless import brief, one_line, shown_id
@@ -16,8 +16,8 @@ from .telling import budget_part, content_lines, frame_part, head_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from session_actor.events import AnyEvent
     from session_actor.replay import Moment, Replay
-    from session_actor.state.events import AnyEvent
 
 _NAMES_SHOWN = 12
 
@@ -86,7 +86,7 @@ def change_of(event: AnyEvent) -> str:
 
 
 def _of_names(event: AnyEvent) -> str | None:  # noqa: C901, PLR0911, PLR0912 - one line a kind
-    from session_actor.state import events
+    from session_actor import events
 
     match event:
         case events.Popped(head, to, n):

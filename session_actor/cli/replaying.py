@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from session_actor.state.events import Requested, decode_event
+from session_actor.events import Requested, decode_event
 
 from .asking import ended_by, moment_at, replayed
 from .codes import FOUND, Stop, counted, note, say

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from session_actor.events import Pushed, decode_event
 from session_actor.persistence.errors import LineDamaged
 from session_actor.service.reserved import is_reserved
 from session_actor.service_errors import SessionDeleted, SessionNotFound
-from session_actor.state.events import Pushed, decode_event
 
 from .asking import check_own, check_there, opened
 from .codes import CORRUPT, note, say

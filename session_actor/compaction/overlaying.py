@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from session_actor.errors import EmptyStack, InvalidArgument
+from session_actor.events import Compacted, Pinned, Uncompacted
 from session_actor.given import content
 from session_actor.given.content import checked
-from session_actor.state.events import Compacted, Pinned, Uncompacted
 from session_actor.state.moves import frame_of
 from session_actor.state.paths import path_runs
 from session_actor.state.runs import contains

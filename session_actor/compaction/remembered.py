@@ -12,7 +12,7 @@ from session_actor.state.spending import plus
 from .overlays import OVERLAYS_KEPT, Overlay, Pin
 
 if TYPE_CHECKING:
-    from session_actor.state.events import Compacted, Pinned
+    from session_actor.events import Compacted, Pinned
     from session_actor.state.runs import Runs
     from session_actor.state.state import State
 

@@ -19,10 +19,10 @@ import msgspec
 from session_actor import telemetry
 from session_actor.change import Change, change_of
 from session_actor.errors import InvalidArgument, StoreError, translate
+from session_actor.events import Ended, decode_event
 from session_actor.persistence import Fenced, PersistenceError
 from session_actor.server.cell import Dormant
 from session_actor.service_errors import Lagged
-from session_actor.state.events import Ended, decode_event
 from session_actor.supervisors import Call, ServerCrashed, SupervisorError
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from session_actor.commands import CommitCompaction, End
+from session_actor.events import Ended
 from session_actor.persistence import LEVELS, PersistenceError
 from session_actor.server.levels import check_level
 from session_actor.server.session import Passivate, SessionServer
 from session_actor.state.decide import Repeat, decide
-from session_actor.state.events import Ended
 from session_actor.supervisors import Call, Ignore, handles
 
 from .inside import refuse_inside

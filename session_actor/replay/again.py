@@ -13,7 +13,7 @@ from session_actor.window.errors import NothingToSend, RequestForgotten
 from session_actor.window.requesting import RENDERER, request_of
 
 if TYPE_CHECKING:
-    from session_actor.state.events import Requested
+    from session_actor.events import Requested
     from session_actor.state.state import State
 
 _FORGOTTEN: Final = "the frame, the trim or the compaction that it showed is not known any more"

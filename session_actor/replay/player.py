@@ -10,10 +10,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Final, Self
 
 from session_actor.errors import CheckpointUnknown, FrameUnknown, InvalidArgument, UnusableId
+from session_actor.events import Requested, decode_event
 from session_actor.given.plain import is_a, shown
 from session_actor.persistence import FileStore
 from session_actor.service.reserved import is_reserved
-from session_actor.state.events import Requested, decode_event
 from session_actor.state.losses import unknown
 from session_actor.state.times import as_us
 from session_actor.window.errors import NothingToSend, RequestForgotten

@@ -21,6 +21,7 @@ from session_actor.errors import (
     ReplayError,
     StoreCorrupt,
 )
+from session_actor.events import Checkpointed, HistorySealed, Pushed, Renamed, Requested, decode_event
 from session_actor.persistence import LineDamaged
 from session_actor.persistence.format.frame_index import frames_of
 from session_actor.persistence.format.gap import GAP, first_lost
@@ -28,7 +29,6 @@ from session_actor.persistence.reading.session_lines import Damage
 from session_actor.server.cold import Shelf
 from session_actor.server.loading import parts_of
 from session_actor.server.snapshots import SnapshotUnusable, may_be_saved, snapshot_of, state_from
-from session_actor.state.events import Checkpointed, HistorySealed, Pushed, Renamed, Requested, decode_event
 from session_actor.state.losses import replay
 from session_actor.state.state import State
 
@@ -38,10 +38,10 @@ from .timeline import PIECE_BYTES, PIECE_RECORDS, Timeline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from session_actor.events import AnyEvent
     from session_actor.models import ModelProfile
     from session_actor.persistence import Record, Snapshot
     from session_actor.persistence.reading.session_lines import Placed, SessionLines
-    from session_actor.state.events import AnyEvent
     from session_actor.state.losses import Losses
     from session_actor.state.table import Table
 

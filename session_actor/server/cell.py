@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from session_actor.compaction.automatic import Automatic
     from session_actor.compaction.options import Summaries
+    from session_actor.events import AnyEvent
     from session_actor.handle.exchange import ExchangeLock
     from session_actor.handle.feed import Feed
     from session_actor.handover.values import CodeChange, Value
     from session_actor.models import ModelProfile
     from session_actor.persistence import Lease, RecoveryReport, Store
     from session_actor.stack import Stack
-    from session_actor.state.events import AnyEvent
     from session_actor.state.state import State
     from session_actor.supervisors import GenServer, PendingReply, ServerRef, SupervisorError
 

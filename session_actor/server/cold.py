@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import ref
 
 from session_actor.errors import FrameUnreadable, RecordUnknown, RecordUnreadable, Refused, StoreCorrupt, translate
+from session_actor.events import HistoryCopied, Pushed, decode_event
 from session_actor.persistence import PersistenceError, SessionTombstoned
 from session_actor.service_errors import SessionDeleted
-from session_actor.state.events import HistoryCopied, Pushed, decode_event
 from session_actor.state.grow import BLOCK, KEYFRAMES, frame_on, standing_in
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from session_actor.errors import RecordUnreadable, ReplayError
+from session_actor.events import HistoryCopied, Pushed, decode_event
 from session_actor.log import LOGGER
 from session_actor.persistence import LineDamaged
 from session_actor.persistence.format.record import times_of
-from session_actor.state.events import HistoryCopied, Pushed, decode_event
 from session_actor.state.history import CHUNK_FRAMES
 from session_actor.state.losses import replay
 from session_actor.state.state import State
@@ -21,8 +21,8 @@ from .snapshots import SnapshotUnusable, state_from
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from session_actor.events import AnyEvent
     from session_actor.persistence import Lease, Record, RecoveryReport, Store
-    from session_actor.state.events import AnyEvent
     from session_actor.state.table import Table
 
     from .cold import Shelf

@@ -13,6 +13,7 @@ from session_actor import telemetry
 from session_actor.change import change_of
 from session_actor.commands import BuildRequest
 from session_actor.errors import ForkUnfinished, translate
+from session_actor.events import AnyEvent, Pruned
 from session_actor.handle.feed import Settled
 from session_actor.handover.server import SwappingServer
 from session_actor.observing import SESSION, Watch
@@ -30,7 +31,6 @@ from session_actor.service_errors import SessionFenced, SessionNotFound
 from session_actor.state import times
 from session_actor.state.apply import APPLIERS, apply
 from session_actor.state.decide import COMMANDS, Repeat, begin, command_of, decide
-from session_actor.state.events import AnyEvent, Pruned
 from session_actor.state.history import tips_of
 from session_actor.state.runs import count
 from session_actor.state.times import FIRST_US, LAST_US, now_us, wrong_time

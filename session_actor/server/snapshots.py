@@ -14,10 +14,10 @@ import msgspec
 from session_actor.blocks import NULL, Free
 from session_actor.budget.readings import NOTHING, Learned
 from session_actor.compaction.overlays import Overlay, Pin
+from session_actor.events import Requested, Source
 from session_actor.frames import Retraction, Usage
 from session_actor.persistence.errors import ValueUnreadable
 from session_actor.persistence.format import values
-from session_actor.state.events import Requested, Source
 from session_actor.state.keys import Answer, KeyEntry
 from session_actor.state.runs import merged
 from session_actor.state.state import State

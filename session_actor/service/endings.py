@@ -10,6 +10,7 @@ import anyio
 
 from session_actor.commands import End
 from session_actor.errors import CallTimeout, ForkUnfinished, SessionActorError, SessionEnded
+from session_actor.events import Ended, Pruned
 from session_actor.given.given_numbers import check_seconds
 from session_actor.handle.handle import Session
 from session_actor.hooks.inside import refuse_inside
@@ -19,7 +20,6 @@ from session_actor.persistence import PersistenceError
 from session_actor.server.cell import Dormant
 from session_actor.server.deletion import Delete
 from session_actor.service_errors import SessionDeleted, SessionNotFound, SessionQuarantined
-from session_actor.state.events import Ended, Pruned
 from session_actor.state.names import check_name
 from session_actor.state.times import now_us
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from session_actor.events import Source
 from session_actor.server.cell import Birth
-from session_actor.state.events import Source
 from session_actor.state.history import created, history_of, history_to, load_live, load_stack
 from session_actor.state.moves import frame_of
 

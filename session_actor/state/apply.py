@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from session_actor.blocks import ToolCall
 from session_actor.compaction.remembered import note_compaction, note_pin, note_undone, without_pruned
 from session_actor.errors import ReplayError
-from session_actor.window.requests_made import note_answer, note_refusal, note_request
-
-from .events import (
+from session_actor.events import (
     Added,
     AnyEvent,
     Branched,
@@ -35,6 +33,8 @@ from .events import (
     RequestRefused,
     Uncompacted,
 )
+from session_actor.window.requests_made import note_answer, note_refusal, note_request
+
 from .grow import frame_of_texts, frame_on, standing_in
 from .heads import Misfit, check_branch, check_branches, check_free, make_branch, move
 from .keys import KeyEntry, answer_of

@@ -45,8 +45,9 @@ from .names import check_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from session_actor.events import AnyEvent
+
     from .apply import Found
-    from .events import AnyEvent
     from .keys import KeyEntry
     from .state import State
 

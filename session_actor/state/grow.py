@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from session_actor.events import Place
 from session_actor.frames import Frame
 
 from .calls import open_after, still_held
-from .events import Place
 from .spending import NOTHING_SPENT, plus
 
 if TYPE_CHECKING:
+    from session_actor.events import Pushed
     from session_actor.frames import Artifact, Instructions
-
-    from .events import Pushed
 
 KEYFRAMES: Final = 32
 """Every so many ids there is a keyframe."""

@@ -8,10 +8,10 @@ import msgspec
 
 from session_actor.compaction.overlays import copied, copied_pins
 from session_actor.compaction.retracting import left_behind
+from session_actor.events import CopiedFrame, Created, HistoryCopied, HistorySealed, Pushed, Source
 from session_actor.given import content
 from session_actor.window.requests_made import window_on
 
-from .events import CopiedFrame, Created, HistoryCopied, HistorySealed, Pushed, Source
 from .grow import is_keyframe, place_on
 from .losses import unknown
 from .names import MAIN

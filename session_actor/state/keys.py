@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import msgspec
 
 from session_actor.errors import KeyConflict
-
-from .events import AnyEvent, Branched, Checkpointed, Moved, Pinned, Popped, Pushed, RequestRefused
+from session_actor.events import AnyEvent, Branched, Checkpointed, Moved, Pinned, Popped, Pushed, RequestRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,16 +19,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from session_actor.errors import FrameUnknown, ReplayError
+from session_actor.events import CopiedFrame, Gap, HistoryCopied, HistorySealed, Popped, Pruned, Pushed
 
 from .apply import apply
-from .events import CopiedFrame, Gap, HistoryCopied, HistorySealed, Popped, Pruned, Pushed
 from .names import MAIN, free_name
 from .runs import contains, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .events import AnyEvent
+    from session_actor.events import AnyEvent
+
     from .state import State
 
 

@@ -16,10 +16,10 @@ from session_actor.errors import (
     NameTaken,
     NameUnknown,
 )
+from session_actor.events import Checkpointed, Ended, Moved, NameDeleted, Popped, Renamed
 from session_actor.frames import Frame
 from session_actor.given.plain import is_a, plain_str, shown
 
-from .events import Checkpointed, Ended, Moved, NameDeleted, Popped, Renamed
 from .losses import unknown
 from .names import NAME_LIMIT, check_name
 from .weight import SMALL

@@ -8,6 +8,7 @@ import msgspec
 
 from session_actor.blocks import Reference, ToolResult
 from session_actor.errors import CallAlreadyAnswered, EmptyStack, InvalidArgument
+from session_actor.events import Added, Branched, Pushed
 from session_actor.frames import Artifact, Hold, Instructions, Turn
 from session_actor.given import content
 from session_actor.given.content import checked, given_texts
@@ -15,7 +16,6 @@ from session_actor.given.plain import is_a, shown
 from session_actor.window.requests_made import asked_as, astray
 
 from .calls import find_call, results_in, show
-from .events import Added, Branched, Pushed
 from .grow import BLOCK, place_on
 from .keys import Repeat
 from .moves import check_new_name, frame_of, frame_or_head
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
         NoteArtifact,
         PushFields,
     )
+    from session_actor.events import Place
     from session_actor.frames import Frame
 
     from .decide import Decision, Made
-    from .events import Place
     from .state import State
 
 

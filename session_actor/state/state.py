@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from session_actor.compaction.overlays import Overlay, Pin
+    from session_actor.events import Requested, Source
     from session_actor.frames import Instructions, PendingCall, Retraction, Usage
     from session_actor.models import ModelProfile
     from session_actor.window.marks import Mark
     from session_actor.window.window import Window
 
-    from .events import Requested, Source
     from .losses import Losses
 
 

@@ -13,9 +13,8 @@ from session_actor.persistence.format.escapes import least_bytes
 from session_actor.persistence.format.record import MAX_RECORD_BYTES
 
 if TYPE_CHECKING:
+    from session_actor.events import AnyEvent, Pushed, Requested
     from session_actor.frames import Turn
-
-    from .events import AnyEvent, Pushed, Requested
 
 SMALL: Final = 256
 """The weight of a record without content: names are short."""

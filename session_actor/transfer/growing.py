@@ -17,8 +17,8 @@ from .source import state_in
 from .taking import CHUNK_FRAMES, CHUNK_WEIGHT, TakeIn
 
 if TYPE_CHECKING:
+    from session_actor.events import CopiedFrame, HistorySealed
     from session_actor.handle.handle import Session
-    from session_actor.state.events import CopiedFrame, HistorySealed
     from session_actor.state.state import State
 
     from .pieces import Planted

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from session_actor.blocks import ToolResult
+from session_actor.events import Pushed
 from session_actor.persistence.format import values
-from session_actor.state.events import Pushed
 
 if TYPE_CHECKING:
     from session_actor.frames import Frame, Turn

@@ -15,8 +15,8 @@ from session_actor.tokens.estimate import estimate_tokens
 from .identity import content_of, hash_of
 
 if TYPE_CHECKING:
+    from session_actor.events import HistorySealed
     from session_actor.frames import Frame
-    from session_actor.state.events import HistorySealed
     from session_actor.state.state import State
 
     from .planting import Planter

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from session_actor.blocks import NULL, Free, ToolResult
+from session_actor.events import CopiedFrame, HistorySealed, Source
 from session_actor.given import content
 from session_actor.given.content import checked
 from session_actor.persistence.errors import ValueUnreadable
 from session_actor.persistence.format import values
 from session_actor.persistence.format.frame_index import MAX_FRAME
-from session_actor.state.events import CopiedFrame, HistorySealed, Source
 from session_actor.state.history import pushed_again
 from session_actor.state.times import FIRST_US, LAST_US
 
@@ -36,7 +36,7 @@ from .taking import bare
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from session_actor.state.events import Pushed
+    from session_actor.events import Pushed
 
     from .source import History
 

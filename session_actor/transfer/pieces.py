@@ -7,10 +7,10 @@ from typing import Final, TypeAlias
 import msgspec
 
 from session_actor.blocks import Native
+from session_actor.events import Pushed
 from session_actor.frames import Tool, Turn
 from session_actor.given import content
 from session_actor.given.content import checked
-from session_actor.state.events import Pushed
 from session_actor.state.weight import SURELY_FITS, check_size, weight_of
 
 BEFORE: Final = "\0before"

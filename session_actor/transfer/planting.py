@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from session_actor.blocks import ToolResult
+from session_actor.events import CopiedFrame, Pushed
 from session_actor.frames import Instructions
-from session_actor.state.events import CopiedFrame, Pushed
 from session_actor.state.times import now_us
 from session_actor.state.weight import weight_of
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from session_actor.compaction.overlays import OVERLAYS_KEPT
-from session_actor.state.events import CopiedFrame, HistorySealed
+from session_actor.events import CopiedFrame, HistorySealed
 from session_actor.state.history import pushed_again, seal_of
 from session_actor.state.names import MAIN, NAME_LIMIT, free_name
 from session_actor.state.weight import weight_of
@@ -18,8 +18,8 @@ from .source import state_in
 from .taking import CHUNK_FRAMES, CHUNK_WEIGHT, TakeIn, bare
 
 if TYPE_CHECKING:
+    from session_actor.events import Pushed
     from session_actor.handle.handle import Session
-    from session_actor.state.events import Pushed
     from session_actor.state.state import State
 
 

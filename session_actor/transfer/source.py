@@ -14,10 +14,10 @@ from .taking import Look
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from session_actor.events import HistorySealed, Source
     from session_actor.frames import Frame
     from session_actor.handle.handle import Session
     from session_actor.replay import Reader, Replay
-    from session_actor.state.events import HistorySealed, Source
     from session_actor.state.state import State
     from session_actor.state.table import Table
 

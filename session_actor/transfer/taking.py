@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from session_actor.errors import ForkUnfinished, SessionEnded
+from session_actor.events import CopiedFrame, HistoryCopied, HistorySealed, Pushed
 from session_actor.given.private import as_repr
-from session_actor.state.events import CopiedFrame, HistoryCopied, HistorySealed, Pushed
 from session_actor.state.grow import frame_on, is_keyframe, place_on
 from session_actor.state.weight import SMALL, weigh, weight_of
 from session_actor.supervisors import Call

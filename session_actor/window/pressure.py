@@ -18,8 +18,8 @@ from .requests_made import newest_request
 from .window import window_of
 
 if TYPE_CHECKING:
+    from session_actor.events import Requested
     from session_actor.frames import Frame
-    from session_actor.state.events import Requested
     from session_actor.state.state import State
 
     from .fitting import Fit

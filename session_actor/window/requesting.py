@@ -8,6 +8,7 @@ import msgspec
 
 from session_actor.compaction.overlays import overlay_at
 from session_actor.errors import InvalidArgument
+from session_actor.events import Requested, RequestRefused
 from session_actor.given.content import checked, count, flag
 from session_actor.given.plain import shown
 from session_actor.ledger.notes import TOOL
@@ -16,7 +17,6 @@ from session_actor.requests.own import owned
 from session_actor.requests.request import Note, Request
 from session_actor.requests.tools import is_offered
 from session_actor.state.calls import pending
-from session_actor.state.events import Requested, RequestRefused
 from session_actor.state.weight import SMALL, weight_of_request
 
 from .errors import ContextOverflow, NothingToSend, RequestForgotten

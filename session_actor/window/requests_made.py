@@ -16,8 +16,8 @@ from .marks import MARKS_KEPT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from session_actor.events import Requested, RequestRefused
     from session_actor.frames import Turn, Usage
-    from session_actor.state.events import Requested, RequestRefused
     from session_actor.state.state import State
 
     from .marks import Mark

@@ -77,7 +77,7 @@ def test_whatever_call_fails_sessions_hold_what_they_acknowledged(faults, tmp_pa
 def test_calls_that_are_given_up_and_made_again_with_their_key_happen_once(faults, tmp_path, part, failing):
     """CallTimeout and cancellation leave it open whether it happened; no wait takes longer than it may, none hangs."""
     counts: Counter[str] = Counter()
-    for case in range(faults.count(HURRIED_LIVES // PARTS)):
+    for case in range(max(3, faults.count(HURRIED_LIVES // PARTS))):  # in one of a hundred nothing is given up
         number = faults.number()
         life = in_a_hurry(number, failing=failing)
         counts += life.counts

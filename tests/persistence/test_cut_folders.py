@@ -88,7 +88,7 @@ async def test_a_file_in_the_place_of_a_folder_holds_up_no_session_of_another_fo
 
 
 async def test_the_worker_tells_the_folder_by_an_event_and_by_health(root, monkeypatch):
-    monkeypatch.setattr("session_actor.persistence.cutter.RETRY_S", 0.01)
+    monkeypatch.setattr("session_actor.persistence.cutting.cutter.RETRY_S", 0.01)
     events = []
     async with opened(small(root, on_event=events.append)) as store:
         folder = block(root)
@@ -203,8 +203,8 @@ async def test_a_journal_that_an_older_catalog_does_not_count_holds_up_no_other(
 
 
 async def test_the_log_grows_no_further_than_it_may_and_goes_on_when_the_folder_takes_its_records(root, monkeypatch):
-    monkeypatch.setattr("session_actor.persistence.cutter.RETRY_S", 0.01)
-    monkeypatch.setattr("session_actor.persistence.cutter.MOST_SEGMENTS", 3)
+    monkeypatch.setattr("session_actor.persistence.cutting.cutter.RETRY_S", 0.01)
+    monkeypatch.setattr("session_actor.persistence.cutting.cutter.MOST_SEGMENTS", 3)
     events = []
     async with opened(small(root, on_event=lambda event: events.append(event.name))) as store:
         folder = block(root)

@@ -110,7 +110,7 @@ async def test_a_cut_that_the_disk_refuses_changes_nothing_and_is_done_again(roo
 
 
 async def test_the_worker_notes_a_failed_cut_and_tries_again(root, monkeypatch):
-    monkeypatch.setattr("session_actor.persistence.cutter.RETRY_S", 0.01)
+    monkeypatch.setattr("session_actor.persistence.cutting.cutter.RETRY_S", 0.01)
     disk = TroubledDisk()
     disk.errors["make_dir"] = 0
     async with opened(FileStore(root, segment_bytes=4096)) as store:

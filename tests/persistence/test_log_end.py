@@ -129,7 +129,7 @@ async def test_what_was_there_at_the_last_cut_is_missed_after_a_crash(root, lose
 @pytest.mark.parametrize("lose", [lose_newest, lose_all, lose_middle, empty, zero])
 async def test_what_was_there_when_a_cut_failed_is_missed_after_a_crash(root, lose, monkeypatch):
     """So the log may grow for long, and none of its segments can go without a trace."""
-    monkeypatch.setattr("session_actor.persistence.cutter.RETRY_S", 0.01)
+    monkeypatch.setattr("session_actor.persistence.cutting.cutter.RETRY_S", 0.01)
     disk = TroubledDisk()
     async with opened(small(root, disk=disk)) as store:
         lease = await store.acquire("a", create=True)

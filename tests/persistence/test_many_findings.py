@@ -97,7 +97,7 @@ def test_more_damage_than_is_kept_is_left_and_said_to_be_so(root, capsys):
 
 
 def test_rounds_that_ran_out_say_so(root, monkeypatch):
-    monkeypatch.setattr("session_actor.persistence.repair.ROUNDS_MAX", 1)
+    monkeypatch.setattr("session_actor.persistence.repair.repair.ROUNDS_MAX", 1)
     (root / "catalog.db").unlink()
     publish(root)
     first = repair(root, write=True)

@@ -272,7 +272,7 @@ async def test_a_disk_that_refuses_a_snapshot_is_told_and_harms_nothing(root, ca
 
 
 async def test_the_worker_notes_a_failure_and_tries_again(root, monkeypatch):
-    monkeypatch.setattr("session_actor.persistence.snapshotter.RETRY_S", 0.01)
+    monkeypatch.setattr("session_actor.persistence.snapshots.snapshotter.RETRY_S", 0.01)
     disk = TroubledDisk()
     async with opened(FileStore(root, disk=disk, sync_interval_s=0.01)) as store:
         leases = [await store.acquire(session, create=True) for session in "abc"]

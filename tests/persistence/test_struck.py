@@ -37,7 +37,7 @@ class Tracer:
     def __call__(self, frame, event, _):
         path = frame.f_code.co_filename
         name = Path(path).stem
-        if name not in STRUCK or Path(path).parent.name != "persistence":
+        if name not in STRUCK or "persistence" not in Path(path).parts:
             return None
         if event == "line" and not self.struck:
             line = (name, frame.f_lineno)

@@ -96,7 +96,7 @@ async def test_a_line_tells_how_much_of_its_segment_was_synced_when_it_was_made(
 
 
 async def test_an_idle_store_writes_down_that_all_is_synced_once(root, monkeypatch):
-    monkeypatch.setattr("session_actor.persistence.syncer.IDLE_S", 0.01)
+    monkeypatch.setattr("session_actor.persistence.writing.syncer.IDLE_S", 0.01)
     async with opened(FileStore(root, sync_interval_s=0.01)) as store:
         (lease,) = await warm(store)
         await until(lambda: len(log_lines(root)) == 2)

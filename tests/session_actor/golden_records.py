@@ -9,8 +9,7 @@ from session_actor.budget.readings import Ceiling, Failure, Key, Learned, Quote
 from session_actor.compaction.facts import Fact, Facts
 from session_actor.compaction.overlays import Overlay, Pin
 from session_actor.compaction.verdict import Reason, Verdict
-from session_actor.frames import Artifact, Hold, Instructions, OpenCall, Retraction, Tool, Turn, Usage
-from session_actor.state.events import (
+from session_actor.events import (
     Added,
     Branched,
     Checkpointed,
@@ -34,6 +33,7 @@ from session_actor.state.events import (
     Source,
     Uncompacted,
 )
+from session_actor.frames import Artifact, Hold, Instructions, OpenCall, Retraction, Tool, Turn, Usage
 from session_actor.state.history import created
 from session_actor.window.marks import Mark, Unseen
 

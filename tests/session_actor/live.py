@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from session_actor.errors import Refused
+from session_actor.events import Pruned, Pushed, decode_event
 from session_actor.frames import Frame
 from session_actor.persistence import encode_record_data
 from session_actor.persistence.format.frame_index import frames_of
@@ -16,7 +17,6 @@ from session_actor.server.prune import unheld
 from session_actor.server.snapshots import snapshot_of, state_from
 from session_actor.state.apply import apply
 from session_actor.state.decide import decide
-from session_actor.state.events import Pruned, Pushed, decode_event
 from session_actor.state.history import Held, created, live_runs, tips_of
 from session_actor.state.keys import Repeat
 from session_actor.state.state import State

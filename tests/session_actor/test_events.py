@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from session_actor.blocks import CallRef, ToolCall, ToolResult
 from session_actor.commands import AddAssistant, AddToolResult, AddUser, Configure, Fork, Goto, HoldCall, Pop, Push
 from session_actor.errors import RecordUnknown, RecordUnreadable
-from session_actor.frames import OpenCall
-from session_actor.persistence import encode_record_data
-from session_actor.state.events import (
+from session_actor.events import (
     KINDS,
     Added,
     Ended,
@@ -23,6 +21,8 @@ from session_actor.state.events import (
     Pushed,
     decode_event,
 )
+from session_actor.frames import OpenCall
+from session_actor.persistence import encode_record_data
 
 from .golden_records import GOLDEN
 from .live import Live, cold, picture

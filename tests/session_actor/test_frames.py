@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from session_actor.blocks import Document, Image, Native, Text, Thinking, ToolCall, ToolResult
 from session_actor.commands import AddAssistant, AddUser, Configure, Fork, HoldCall, Pop, Push
+from session_actor.events import decode_event
 from session_actor.frames import Frame, Instructions, PendingCall, Tool, Turn, Usage
-from session_actor.state.events import decode_event
 from session_actor.state.table import Table
 
 from .live import Live, picture

@@ -18,9 +18,9 @@ from session_actor.commands import (
     Push,
 )
 from session_actor.errors import ForkUnfinished, FrameUnknown, RecordTooLarge, SessionActorError
+from session_actor.events import HistoryCopied, Source
 from session_actor.persistence import encode_record_data
 from session_actor.state.decide import decide
-from session_actor.state.events import HistoryCopied, Source
 from session_actor.state.history import CHUNK_FRAMES, CHUNK_WEIGHT, created, history_of, history_to
 from session_actor.state.keys import Repeat
 

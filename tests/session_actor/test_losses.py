@@ -9,8 +9,8 @@ import pytest
 from session_actor.commands import Checkpoint as CheckpointCommand
 from session_actor.commands import DeleteCheckpoint, Fork, Goto, Pop, Push
 from session_actor.errors import ReplayError
+from session_actor.events import Gap, decode_event
 from session_actor.persistence import encode_record_data
-from session_actor.state.events import Gap, decode_event
 from session_actor.state.losses import replay
 from session_actor.state.state import State
 

@@ -8,13 +8,13 @@ import pytest
 from session_actor import CallTimeout, FrameUnreadable, MemoryStore, SessionService, StoreClosed
 from session_actor.blocks import Text, ToolCall
 from session_actor.commands import AddAssistant, AddUser, Checkpoint, Configure, Fork, Goto, Pop, Push
+from session_actor.events import Ended, Gap, Source
 from session_actor.frames import Turn
 from session_actor.server import snapshots
 from session_actor.server.cold import Shelf
 from session_actor.server.prune import Save
 from session_actor.server.snapshots import SnapshotUnusable, may_be_saved, pays, snapshot_of, state_from
 from session_actor.service_errors import SessionCrashed, SessionDeleted
-from session_actor.state.events import Ended, Gap, Source
 from session_actor.state.losses import replay
 from session_actor.state.state import State
 

@@ -31,10 +31,7 @@ from session_actor.errors import (
     ReplayError,
     SessionEnded,
 )
-from session_actor.frames import Tool
-from session_actor.state.apply import apply
-from session_actor.state.decide import decide
-from session_actor.state.events import (
+from session_actor.events import (
     Branched,
     Checkpointed,
     CopiedFrame,
@@ -47,6 +44,9 @@ from session_actor.state.events import (
     Pushed,
     Renamed,
 )
+from session_actor.frames import Tool
+from session_actor.state.apply import apply
+from session_actor.state.decide import decide
 from session_actor.state.state import State
 
 from .live import Live, picture

@@ -8,10 +8,10 @@ import pytest
 
 from session_actor.commands import AddUser, Checkpoint, Fork, Goto, Pop, Push
 from session_actor.errors import FrameUnknown, Refused
+from session_actor.events import Moved
 from session_actor.service.service import SessionService
 from session_actor.state.apply import apply
 from session_actor.state.decide import decide
-from session_actor.state.events import Moved
 from session_actor.state.state import State
 from session_actor.state.table import Table
 

@@ -19,10 +19,10 @@ from session_actor import (
     telemetry,
 )
 from session_actor.commands import AddUser, Checkpoint, Fork, Goto, Pop, Push, RenameCheckpoint
+from session_actor.events import decode_event
 from session_actor.persistence import FileStore
 from session_actor.replay import playing, read_store
 from session_actor.state import losses
-from session_actor.state.events import decode_event
 from session_actor.state.state import State
 
 from ..live import Live, in_memory, picture

@@ -9,8 +9,8 @@ import pytest
 
 from session_actor import HeadMoved, MemoryStore, SessionBusy, SessionDiverged, SessionService
 from session_actor.errors import Refused
+from session_actor.events import CopiedFrame, HistorySealed, Pushed
 from session_actor.frames import Turn
-from session_actor.state.events import CopiedFrame, HistorySealed, Pushed
 from session_actor.transfer import growing, restoring
 from session_actor.transfer.errors import SessionChanged
 from session_actor.transfer.exporting import export_session

@@ -8,9 +8,9 @@ import pytest
 
 from session_actor import SessionService
 from session_actor.errors import ReplayError
+from session_actor.events import CopiedFrame, Gap, HistoryCopied, HistorySealed, Pushed
 from session_actor.server import snapshots
 from session_actor.state.apply import apply
-from session_actor.state.events import CopiedFrame, Gap, HistoryCopied, HistorySealed, Pushed
 from session_actor.state.history import created
 from session_actor.state.losses import replay
 from session_actor.state.state import State

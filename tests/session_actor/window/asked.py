@@ -7,10 +7,10 @@ from typing import Any
 
 from session_actor import ModelProfile, validate_request
 from session_actor.commands import BuildRequest, Configure
+from session_actor.events import Requested
 from session_actor.frames import Tool
 from session_actor.requests.canonical import START, canonical, chained, sealed
 from session_actor.state.decide import decide
-from session_actor.state.events import Requested
 from session_actor.state.keys import Repeat
 from session_actor.state.state import State
 from session_actor.window.pressure import budget_of

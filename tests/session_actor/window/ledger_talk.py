@@ -7,6 +7,7 @@ from typing import Any
 
 from session_actor.blocks import CallRef, Document, Image, Native, Text, Thinking, ToolCall
 from session_actor.commands import AddAssistant, AddToolResult, AddUser, Command, Configure, HoldCall, Push
+from session_actor.events import Created
 from session_actor.frames import Frame, Turn
 from session_actor.ledger.entries import AssistantEntry, Chunk, Entry, ResultsEntry, Target, UserEntry
 from session_actor.ledger.fold import Fold, folded, tail
@@ -15,7 +16,6 @@ from session_actor.ledger.view import WHOLE, View
 from session_actor.requests import dialect_of
 from session_actor.state.apply import apply
 from session_actor.state.decide import decide
-from session_actor.state.events import Created
 from session_actor.state.state import State
 from session_actor.validation.validate import validate_request
 

@@ -9,11 +9,11 @@ import pytest
 from session_actor.budget.readings import Failure, Key
 from session_actor.commands import AddAssistant, AddResponse, AddUser, RequestFailed
 from session_actor.errors import RecordUnreadable
+from session_actor.events import Requested, decode_event
 from session_actor.frames import Turn, Usage
 from session_actor.server.cold import Shelf
 from session_actor.server.snapshots import SnapshotUnusable, state_from
 from session_actor.state.apply import apply
-from session_actor.state.events import Requested, decode_event
 from session_actor.window.earlier import modern
 
 from ..live import Archive

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from session_actor import SessionService, Turn, Usage, UsageTotals
 from session_actor.commands import AddAssistant, AddUser, Fork, Goto, Pop, Push
+from session_actor.events import decode_event
 from session_actor.persistence import encode_record_data
-from session_actor.state.events import decode_event
 from session_actor.state.spending import NOTHING_SPENT, plus, spent_in
 from session_actor.state.state import State
 
