@@ -72,8 +72,8 @@ class Branching(Changes):
         """
         fields = (frame, branch, user_input, assistant_output, assumptions, decisions, turns, pinned, True)
         reply: PendingReply[Frame | None] | Frame | None = BUSY
-        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
-            reply = self._cell.ref.borrow((pushes.fork, fields, self._on))
+        if key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((pushes.fork, fields, self._on, durability))
             if type(reply) is not PendingReply:
                 return reply
         return await self._slowly(reply, Fork, fields, durability, timeout_s, key, expect_head)
@@ -95,8 +95,8 @@ class Branching(Changes):
         """
         fields = (name, frame)
         reply: PendingReply[Frame] | Frame = BUSY
-        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
-            reply = self._cell.ref.borrow((moves.checkpoint, fields, self._on))
+        if key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((moves.checkpoint, fields, self._on, durability))
             if type(reply) is not PendingReply:
                 return reply
         return await self._slowly(reply, Checkpoint, fields, durability, timeout_s, key, expect_head)

@@ -124,8 +124,8 @@ class Changes:
         """
         fields = (user_input, assistant_output, assumptions, decisions, turns, pinned)
         reply: PendingReply[Frame] | Frame = BUSY
-        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
-            reply = self._cell.ref.borrow((pushes.push, fields, self._on))
+        if key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((pushes.push, fields, self._on, durability))
             if type(reply) is not PendingReply:
                 return reply
         return await self._slowly(reply, Push, fields, durability, timeout_s, key, expect_head)
@@ -145,8 +145,8 @@ class Changes:
         """
         fields = (content,)
         reply: PendingReply[Frame] | Frame = BUSY
-        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
-            reply = self._cell.ref.borrow((pushes.add_user, fields, self._on))
+        if key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((pushes.add_user, fields, self._on, durability))
             if type(reply) is not PendingReply:
                 return reply
         return await self._slowly(reply, AddUser, fields, durability, timeout_s, key, expect_head)
@@ -173,8 +173,8 @@ class Changes:
         """
         fields = (content, tool_calls, usage, model, dialect, stop_reason, assumptions, decisions)
         reply: PendingReply[Frame] | Frame = BUSY
-        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
-            reply = self._cell.ref.borrow((pushes.add_assistant, fields, self._on))
+        if key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((pushes.add_assistant, fields, self._on, durability))
             if type(reply) is not PendingReply:
                 return reply
         return await self._slowly(reply, AddAssistant, fields, durability, timeout_s, key, expect_head)
@@ -260,8 +260,8 @@ class Changes:
         """
         fields = (n, unit)
         reply: PendingReply[list[Frame]] | list[Frame] = BUSY
-        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
-            reply = self._cell.ref.borrow((moves.pop, fields, self._on))
+        if key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((moves.pop, fields, self._on, durability))
             if type(reply) is not PendingReply:
                 return reply
         return await self._slowly(reply, Pop, fields, durability, timeout_s, key, expect_head)
@@ -283,8 +283,8 @@ class Changes:
         """
         fields = (target,)
         reply: PendingReply[Frame | None] | Frame | None = BUSY
-        if durability is None and key is None and expect_head is None and timeout_s is _TIMEOUT_S:
-            reply = self._cell.ref.borrow((moves.goto, fields, self._on))
+        if key is None and expect_head is None and timeout_s is _TIMEOUT_S:
+            reply = self._cell.ref.borrow((moves.goto, fields, self._on, durability))
             if type(reply) is not PendingReply:
                 return reply
         return await self._slowly(reply, Goto, fields, durability, timeout_s, key, expect_head)

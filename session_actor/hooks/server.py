@@ -90,10 +90,10 @@ class HookedServer(SessionServer):
         refuse_inside(self._cell.id, self._lease.birth)
         return super().change(command)
 
-    def lent(self, content: Any, level: Level | None = None) -> Any:
+    def lent(self, content: Any) -> Any:
         """The same."""
         refuse_inside(self._cell.id, self._lease.birth)
-        return super().lent(content, level)
+        return super().lent(content)
 
     def prune(self, message: Prune) -> int:
         """The same."""

@@ -208,19 +208,18 @@ class SessionServer(SwappingServer):
             self._admit(level)
         decision = decide(self._state, command)
         if type(decision) is not Repeat:
-            return SessionServer.lent(self, (_decided, decision, None), level)
+            return SessionServer.lent(self, (_decided, decision, None, level))
         return decision.reply if level == "async" else self._gate.release_at(level, self._position, decision.reply)
 
-    def lent(self, content: Any, level: Level | None = None) -> Any:
-        """The same by what a command is made of: its decider, its own fields, its branch (see `Changes`).
+    def lent(self, content: Any) -> Any:
+        """The same by what a command is made of: its decider, its own fields, its branch, its level (see `Changes`).
 
-        `level`: None is the service's default. `change` comes this way, too, with what it has decided.
+        A level of None is the service's default. `change` comes this way, too, with what it has decided.
         """
-        decider, fields, on = content
+        decider, fields, on, durability = content
         if telemetry.heard and self._watch is None:  # the one thing that being watched costs when nobody watches
-            return self.change(command_of(decider, fields, on))
-        if level is None:
-            level = self._level
+            return self.change(command_of(decider, fields, on, durability))
+        level = self._level if durability is None else check_level(durability)
         store, state = self._store, self._state
         if level not in store.admitted:
             self._admit(level)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from session_actor.events import AnyEvent
+    from session_actor.persistence import Level
 
     from .apply import Found
     from .keys import KeyEntry
@@ -119,10 +120,10 @@ def _head_on(state: State, branch: str) -> int | None:
     return head
 
 
-def command_of(decider: Decider, fields: tuple[Any, ...], on: str | None) -> Command:
+def command_of(decider: Decider, fields: tuple[Any, ...], on: str | None, durability: Level | None) -> Command:
     """The command that is decided so."""
     kind = next(kind for kind, known in _BY_FIELDS.items() if known is decider)
-    return kind(*fields, on=on)
+    return kind(*fields, on=on, durability=durability)
 
 
 def _decide_once(state: State, command: Command, key: str) -> Decision:

@@ -30,11 +30,12 @@ FLAGS = st.sampled_from([False, True, 1])
 PUSHED = {"user_input": TEXTS, "assistant_output": TEXTS, "assumptions": NOTES, "decisions": NOTES}
 BRANCHES = st.sampled_from([None, None, None, "main", "side", "nobody"])
 CALLS = st.sampled_from([(), (ToolCall("call", "tool"),), "no"])
+LEVELS = st.sampled_from([None, None, "async", "written", "synced", "", "soon", 7])
 USAGES = st.sampled_from([None, Usage(3, 4), "no"])
 
 
 def operation(name: str, kind: type[Command], required: dict, optional: dict | None = None):
-    fields = st.fixed_dictionaries(required, optional=optional or {})
+    fields = st.fixed_dictionaries(required, optional=(optional or {}) | {"durability": LEVELS})
     return st.tuples(st.just(name), st.just(kind), fields, BRANCHES)
 
 
@@ -137,15 +138,15 @@ async def test_a_plain_change_borrows_the_server_and_any_other_is_sent(session, 
         lambda: used.checkpoint("here"),
         lambda: used.pop(1),
         lambda: used.fork(1, branch="side", user_input="5"),
+        lambda: used.push("6", "", durability="async"),
     ):
         await asyncio.sleep(0)  # a turn of the loop has a budget, which a busy machine may use up
         await change()
-    assert asked == [True] * 6
-    await used.push("6", "", durability="async")
+    assert asked == [True] * 7
     await used.push("7", "", key="k")
     await used.push("8", "", expect_head=await used.head())
     await used.push("9", "", timeout_s=4.0)
-    assert asked == [True] * 6
+    assert asked == [True] * 7
     assert len(await used.stack()) == depth
 
 
