@@ -10,8 +10,10 @@ import anyio
 from session_actor.errors import SessionEnded
 from session_actor.given.given_numbers import check_seconds
 from session_actor.service_errors import SessionBusy
+from session_actor.supervisors import SupervisorError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from session_actor.server.cell import Cell
@@ -20,11 +22,53 @@ _LOAD_S: Final = 5.0
 """How long loading the session may take [seconds]."""
 
 
-class ExchangeLock(asyncio.Lock):
-    """A lock that knows whose it is."""
+class ExchangeLock:
+    """A lock that knows whose it is, goes to whoever came first, and can turn away all who wait for it."""
 
-    holder: asyncio.Task[Any] | None = None
-    """The task that holds it."""
+    __slots__ = ("_held", "_waiting", "holder")
+
+    def __init__(self) -> None:
+        """Nobody holds it."""
+        self.holder: asyncio.Task[Any] | None = None
+        """The task that holds it."""
+        self._held = False
+        self._waiting: dict[asyncio.Future[None], None] = {}
+
+    def locked(self) -> bool:
+        """Whether somebody holds it."""
+        return self._held
+
+    async def acquire(self) -> None:
+        """Wait for it; a free one is taken without suspending. Raises what `turn_away` says."""
+        if not self._held:
+            self._held = True
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[waiter] = None
+        try:
+            await waiter
+        except BaseException:
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self.release()  # it was handed over to a task that was cancelled meanwhile
+            raise
+        finally:
+            self._waiting.pop(waiter, None)
+
+    def release(self) -> None:
+        """Hand it over to whoever has waited longest."""
+        self.holder = None
+        self._held = False
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+                self._held = True
+                return
+
+    def turn_away(self, why: Callable[[], Exception]) -> None:
+        """Raise `why()` to everybody who waits; who holds it is left alone."""
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_exception(why())
 
 
 class Exchange:
@@ -47,7 +91,8 @@ class Exchange:
 
         Raises SessionBusy when another exchange is running and does not end within `wait_s`, and at once when it is
         this task's own; SessionEnded when nothing can be said any more, and what loading raises (SessionDeleted,
-        ServiceClosed, …); WrongLoop on another event loop, or in another thread, than the service's own.
+        SessionQuarantined, ServiceClosed, …), to who waits as soon as it is so; WrongLoop on another event loop, or in
+        another thread, than the service's own.
         Cancelling gives up the wait and leaves the running exchange alone.
         """
         cell = self._cell
@@ -73,13 +118,19 @@ class Exchange:
 
     async def _check(self) -> None:
         """Raises what every change would raise now."""
-        state = self._cell.state or await self._cell.ready(_LOAD_S)
+        cell = self._cell
+        closed = cell.home.why_closed()
+        if closed is not None:
+            raise closed
+        try:
+            state = cell.state or await cell.ready(_LOAD_S)
+        except SupervisorError as error:
+            raise cell.explain(error) from None
         if state.ended is not None:
-            raise SessionEnded(self._cell.id)
+            raise SessionEnded(cell.id)
 
     def _leave(self) -> None:
         if self._lock is not None:
-            self._lock.holder = None
             self._lock.release()
             self._lock = None
 

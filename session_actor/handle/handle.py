@@ -121,8 +121,8 @@ class Session(Compacts):
         It excludes other exchanges only: a change that is made without one is not held back. The handles of different
         branches share it.
         `wait_s`: how long to wait for a running one [seconds]; None: not at all. Entering raises SessionBusy, also
-        when this task is in one already; SessionEnded, SessionDeleted, ServiceClosed, and what loading raises;
-        WrongLoop.
+        when this task is in one already; SessionEnded, SessionDeleted, SessionQuarantined, ServiceClosed, and what
+        loading raises, also to who waits, and at once; WrongLoop.
         """
         return Exchange(self._cell, wait_s)
 

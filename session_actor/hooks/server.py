@@ -148,7 +148,7 @@ class HookedServer(SessionServer):
                 promised = True
         seq = state.seq
         try:
-            reply = self.change(command)
+            reply = super().end(command)
         except BaseException:
             if promised and state.seq == seq:
                 hooks.take_back(self._cell.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from session_actor import telemetry
@@ -79,6 +80,10 @@ class Home(Protocol):
 
     def explain(self, cell: Cell, error: SupervisorError) -> Exception:
         """The package's own error for what the server answered."""
+        ...
+
+    def why_closed(self) -> Exception | None:
+        """A new error that says why no message is taken any more; None: they are."""
         ...
 
 
@@ -207,6 +212,11 @@ class Cell:
         """Where the session's cold frames are read; `lease` None: by the one that is held."""
         return self.home.shelf(self, lease or self.held_lease())
 
+    def turn_away(self, why: Callable[[], Exception]) -> None:
+        """No exchange begins here any more: who waits for one is told at once, and not when the running one ends."""
+        if self.exchange_lock is not None:
+            self.exchange_lock.turn_away(why)
+
     def rest(self) -> None:
         """The session is not loaded any more: the next message brings it back."""
         self.withdraw()
@@ -216,6 +226,7 @@ class Cell:
         """Another owner has the session: every handle says so, until the service is asked for the session anew."""
         self.fenced = True
         self.rest()
+        self.turn_away(partial(SessionFenced, self.id))
         if self.feed is not None:
             self.feed.end(SessionFenced(self.id))
 
@@ -223,6 +234,7 @@ class Cell:
         """The session is deleted: every handle says so from here on, and its id is free."""
         self.deleted = True
         self.rest()
+        self.turn_away(partial(SessionDeleted, self.id))
         if telemetry.attached:
             telemetry.emit(("session_actor", "session", "deleted"), {}, {"session": self.id})
         if self.feed is not None:

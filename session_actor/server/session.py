@@ -11,8 +11,8 @@ import msgspec
 
 from session_actor import telemetry
 from session_actor.change import change_of
-from session_actor.commands import BuildRequest
-from session_actor.errors import ForkUnfinished, translate
+from session_actor.commands import BuildRequest, End
+from session_actor.errors import ForkUnfinished, SessionEnded, translate
 from session_actor.events import AnyEvent, Pruned
 from session_actor.handle.feed import Settled
 from session_actor.handover.server import SwappingServer
@@ -198,7 +198,7 @@ class SessionServer(SwappingServer):
             tell(state, newest.on, quote.key.model, quote.tokens, quote.upper, newest.allowance)
         return reply
 
-    @handles(*(kind for kind in COMMANDS if kind is not BuildRequest))
+    @handles(*(kind for kind in COMMANDS if kind not in {BuildRequest, End}))
     def change(self, command: Command) -> Any:
         """One change in one step: admit, decide, apply, append; the reply leaves when its level is reached."""
         level = self._level if command.durability is None else check_level(command.durability)
@@ -246,6 +246,13 @@ class SessionServer(SwappingServer):
         if seq >= self._save_at:
             self._save()
         return reply if level == "async" else self._gate.release_at(level, position, reply)
+
+    @handles(End)
+    def end(self, command: End) -> Any:
+        """The end of the session is a change as any other, and nobody waits for an exchange any longer."""
+        reply = self.change(command)
+        self._cell.turn_away(partial(SessionEnded, self._cell.id))
+        return reply
 
     def _watched(self, command: Command, level: Level) -> Any:
         """The same while somebody watches."""

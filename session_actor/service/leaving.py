@@ -35,7 +35,9 @@ class Leaving:
         """Refuse new messages with `why`, and answer those that wait, the held ones too, in `timeout_s` seconds."""
         people = self._people
         people.closed = why
-        self._cells, _ = people.cells()
+        self._cells, resting = people.cells()
+        for cell in (*self._cells, *resting):
+            cell.turn_away(why)
         waits: list[PendingReply[Any]] = []
         for cell in self._cells:
             ref, cell.ref = cell.ref, Dormant(cell)

@@ -35,6 +35,7 @@ from session_actor.service_errors import (
     SessionFenced,
     SessionNotFound,
     SessionNotQuarantined,
+    SessionQuarantined,
 )
 from session_actor.supervisors import (
     ChildSpec,
@@ -251,12 +252,17 @@ class Population:
         session_id, _ = cast("tuple[str, int]", event.id)
         if telemetry.attached:
             told_of_session(event, session_id)
-        if event.kind != "stopped":
-            return
         cell = self._live.get(session_id)
-        if cell is not None and cell.child_id == event.id:  # else the session has a new server already
+        if cell is None or cell.child_id != event.id:  # the session has a new server already
+            return
+        if event.kind == "quarantined":
+            cell.turn_away(partial(SessionQuarantined, session_id))
+        elif event.kind == "stopped":
             cell.rest()
             self._lay_to_rest(cell)
+            closed = self.why_closed()
+            if closed is not None:
+                cell.turn_away(lambda: self.why_closed() or closed)
 
     async def sweep_forever(self) -> None:
         """Passivate what was not changed for long, and the surplus above `max_live`; one sweeper for all sessions."""
