@@ -15,6 +15,7 @@ from .errors import DeadlockError
 
 if TYPE_CHECKING:
     from collections.abc import Container, Generator, Mapping
+    from types import FrameType
 
     from .floor import Floor
     from .reply import PendingReply
@@ -96,11 +97,25 @@ def refuse_own_handler(slot: Slot) -> None:
     Raises:
         DeadlockError: with the chain.
     """
-    eager: Container[object] = getattr(asyncio.tasks, "_eager_tasks", ())
-    if asyncio.current_task(slot.floor.loop) in eager:
+    if _made_by_handler(asyncio.current_task(slot.floor.loop), slot):
         return
     stack = slot.floor.stack
     raise DeadlockError([link.id for link in (*stack[stack.index(slot) :], slot)])
+
+
+def _made_by_handler(task: asyncio.Task[Any] | None, slot: Slot) -> bool:
+    """Say whether the task was begun by the handler of `slot` that runs now: whether that is further out on the stack.
+
+    Nothing else tells: since Python 3.14 asyncio does not note any more which of its tasks are in their eager step.
+    """
+    coroutine: Any = None if task is None else task.get_coro()
+    own: FrameType | None = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
+    frame = None if own is None else own.f_back
+    while frame is not None:
+        if frame.f_globals.get("__package__") == __package__ and frame.f_locals.get("slot") is slot:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def refuse_own_task(slot: Slot) -> None:

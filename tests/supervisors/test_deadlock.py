@@ -126,9 +126,17 @@ async def test_a_task_that_a_handler_started_may_call_the_server(life: Life) -> 
         assert await tasks[0] == 5
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks come with Python 3.12")
+eager = pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks come with Python 3.12")
+
+
+@eager
 @pytest.mark.parametrize("queued", [False, True])
-async def test_a_task_that_a_handler_started_eagerly_may_call_the_server(life: Life, queued: bool) -> None:
+@pytest.mark.parametrize("noted", [False, True])
+async def test_a_task_that_a_handler_started_eagerly_may_call_the_server(
+    life: Life, queued: bool, noted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not noted:  # as since Python 3.14
+        monkeypatch.setattr(asyncio.tasks, "_eager_tasks", set[object](), raising=False)
     tasks: list[Any] = []
 
     def start_task(server: Any) -> None:
@@ -143,6 +151,25 @@ async def test_a_task_that_a_handler_started_eagerly_may_call_the_server(life: L
         else:
             await ref.call(Run(start_task))
         assert await tasks[0] == 5
+
+
+@eager
+async def test_a_handler_that_calls_itself_in_a_task_that_another_handler_started_eagerly_is_refused() -> None:
+    tasks: list[Any] = []
+
+    def call_self(server: Any) -> Any:
+        with pytest.raises(DeadlockError) as caught:
+            server.ref.dispatch(Add())
+        return caught.value.chain
+
+    async def call_b() -> Any:
+        return await root.child("b").call(Run(call_self))
+
+    asyncio.get_running_loop().set_task_factory(vars(asyncio)["eager_task_factory"])
+    async with Supervisor([Life().spec("a"), Life().spec("b")]) as root:
+        a, _ = await idle(root.child("a")), await idle(root.child("b"))
+        await a.call(Run(lambda _: tasks.append(asyncio.ensure_future(call_b()))))
+        assert await tasks[0] == ("b", "b")
 
 
 @pytest.mark.parametrize("inline", [False, True])
