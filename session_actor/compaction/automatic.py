@@ -290,6 +290,8 @@ class Automatic:
             if isinstance(error, SystemExit | KeyboardInterrupt) or _is_ended(task):
                 raise
             answer = error  # the embedder's code may raise anything
+        if _is_ended(task):  # it may have swallowed that
+            raise asyncio.CancelledError
         if is_a(answer, str):
             return plain_str(answer)
         _tell(cell, branch, ("summarizer_failed", type(answer).__name__))
