@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from session_actor.blocks import NULL, CallRef, Document, Image, Native, Text, Thinking, ToolCall
 from session_actor.models.same import is_same_model
-from session_actor.replies.broken import broke_off
+from session_actor.replies.broken import broke_off, may_be_cut
 from session_actor.requests.texts import clean
 
 from . import notes as words
@@ -152,6 +152,7 @@ class _Reader:
         known = known_of(block, "assistant")
         self.media.pass_by()
         is_part = block.dialect == "openai_chat" and known.reasoning and broke_off(self.turn.stop_reason)
+        is_part = is_part or (known.is_half and may_be_cut(self.turn.stop_reason))
         is_own = block.dialect == self.target.dialect and known.sendable and not is_part
         if is_own and (not known.reasoning or self._may_think(block.model or self.turn.model)):
             if self.ids.claim(known.item):

@@ -46,6 +46,11 @@ _SAID: Final = ("output_text", "refusal")
 _GEMINI_CALLS: Final = frozenset({"function_call", "functionCall", "function_response", "functionResponse"})
 _CHAT_OURS: Final = frozenset({"role", "content", "tool_calls", "function_call", "type", "text"})
 
+_UNFINISHED: Final = frozenset(
+    {"calling", "generating", "in_progress", "incomplete", "interpreting", "queued", "searching"}
+)
+"""States of what a provider's own tools do in Responses, but for how it can end."""
+
 _TAKEN: Final[dict[str, dict[str, frozenset[str]]]] = {
     "user": {
         "anthropic": frozenset({"container_upload", "document", "image", "search_result", "text"}),
@@ -82,6 +87,8 @@ class Known(NamedTuple):
     """The id of the one that it answers."""
     item: str = ""
     """The id of the item that it is, in Responses, or of the provider's own call: no two may share one; `""`: none."""
+    is_half: bool = False
+    """Whether it is an item of Responses that was not finished yet: of a reply that broke off nothing comes of it."""
 
 
 def known_of(native: Native, place: Place) -> Known:
@@ -108,8 +115,19 @@ def known_of(native: Native, place: Place) -> Known:
         return Known(plain, reasoning, sendable, opens=_id(fields.get("id")), item=_id(fields.get("id")))
     if kind.endswith("_tool_result"):
         return Known(plain, reasoning, sendable, closes=_id(fields.get("tool_use_id")))
-    item = _id(fields.get("id")) if native.dialect == "openai_responses" else ""
-    return Known(plain, reasoning, sendable, item=item)
+    if native.dialect != "openai_responses":
+        return Known(plain, reasoning, sendable)
+    return Known(plain, reasoning, sendable, item=_id(fields.get("id")), is_half=_is_half(fields))
+
+
+def _is_half(fields: dict[str, Any]) -> bool:
+    """Whether an item of Responses is not finished. An image that is there is, whatever is said of it.
+
+    Of a search that `max_output_tokens` cut off not even the query is given out, without which no request takes it
+    (github.com/openai/openai-openapi/issues/556); a whole image is said to be `generating`
+    (github.com/openai-php/client/pull/742).
+    """
+    return fields.get("status") in _UNFINISHED and not fields.get("result")
 
 
 def _id(value: object) -> str:

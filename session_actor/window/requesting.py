@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .fitting import Fit
     from .request_options import Ask
 
-RENDERER: Final = 3
+RENDERER: Final = 4
 """The version of the rules by which requests are rendered; a record says by which its request was."""
 
 

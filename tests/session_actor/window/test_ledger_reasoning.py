@@ -99,6 +99,36 @@ def test_half_a_server_tool_is_left_out(left):
     assert words(talk.chunks(), "omitted") == ["native"]
 
 
+@pytest.mark.parametrize("stop_reason", ["max_output_tokens", "incomplete", "cancelled", None])
+@pytest.mark.parametrize(
+    "left",
+    [
+        {"type": "web_search_call", "id": "ws_1", "status": "incomplete"},
+        {"type": "code_interpreter_call", "id": "ci_1", "status": "interpreting", "code": "1 +", "container_id": "c"},
+        {"type": "mcp_call", "id": "mcp_1", "status": "calling", "name": "x", "server_label": "s", "arguments": '{"a'},
+    ],
+    ids=lambda item: item["type"],
+)
+def test_an_item_of_responses_that_a_reply_broke_off_in_is_left_out_with_its_reasoning(left, stop_reason):
+    items = [native("openai_responses", one) for one in (REASONING, left)]
+    talk = reply("openai_responses", Text("b"), *items, stop_reason=stop_reason)
+    assert talk.entries("openai_responses")[1].blocks == (Text("b"),)
+    assert sorted(words(talk.chunks("openai_responses"), "omitted")) == ["native", "thinking"]
+
+
+@pytest.mark.parametrize(
+    ("item", "stop_reason"),
+    [
+        ({"type": "web_search_call", "id": "ws_1", "status": "failed", "action": {}}, "max_output_tokens"),
+        ({"type": "image_generation_call", "id": "ig_1", "status": "generating", "result": "iVBO"}, None),
+        ({"type": "web_search_call", "id": "ws_1", "status": "in_progress", "action": {}}, "completed"),
+    ],
+)
+def test_an_item_of_responses_that_came_to_its_end_goes_back(item, stop_reason):
+    talk = reply("openai_responses", Text("b"), native("openai_responses", item), stop_reason=stop_reason)
+    assert [block.value for block in talk.entries("openai_responses")[1].blocks[1:]] == [item]
+
+
 def test_a_server_tools_result_before_its_call_and_a_second_call_of_one_id_are_left_out():
     talk = reply("anthropic", Text("b"), *[native("anthropic", one) for one in (FOUND, SEARCH, FOUND, SEARCH)])
     assert [block.value for block in talk.entries()[1].blocks[1:]] == [SEARCH, FOUND]
