@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from typing import Any
 
@@ -42,6 +43,11 @@ async def in_task_that_is_awaited_later(call: Any) -> Any:
     return await task
 
 
+async def in_eager_task(call: Any) -> Any:
+    loop = asyncio.get_running_loop()
+    return await vars(asyncio)["eager_task_factory"](loop, call)
+
+
 async def in_tasks(call: Any) -> Any:
     return await asyncio.create_task(asyncio.wait_for(in_task(call), 30))
 
@@ -65,7 +71,10 @@ async def test_a_self_call_in_a_task_that_the_handler_awaits_raises_soon(life: L
         assert await root.child("server").call(Get()) == 0  # never run
 
 
-@pytest.mark.parametrize("way", [in_gather, in_gather_with_results, in_group, in_task_that_is_awaited_later])
+EAGER = [in_eager_task] if sys.version_info >= (3, 12) else []
+
+
+@pytest.mark.parametrize("way", [in_gather, in_gather_with_results, in_group, in_task_that_is_awaited_later, *EAGER])
 async def test_where_others_may_let_the_handler_go_on_a_self_call_is_left_to_its_timeout(life: Life, way: Any) -> None:
     errors: list[type] = []
 
