@@ -46,9 +46,6 @@ _STOP_S: Final = 0.5
 
 Result: TypeAlias = Literal["compacted", "nothing", "failed"]
 
-_inside: ContextVar[bool] = ContextVar("session_actor_summarizing", default=False)
-"""Whether this code runs inside a round: what the summariser asks of sessions itself does not wait for rounds."""
-
 
 class _Tries:
     """The rounds of one branch, whether it is asked for by its name or is the one that the head is on."""
@@ -72,6 +69,18 @@ class _Round:
         self.branch = branch
         self.model = model
         self.done = done
+
+
+_inside: ContextVar[_Round | None] = ContextVar("session_actor_summarizing", default=None)
+"""The round that this code runs inside, if any: what the summariser asks of sessions itself does not wait for rounds.
+
+A task that it began has it for as long as it lives, and waits again as soon as that round has ended."""
+
+
+def _is_inside() -> bool:
+    """Whether this code runs inside a round that is at work."""
+    round_ = _inside.get()
+    return round_ is not None and not round_.done.done()
 
 
 class Automatic:
@@ -105,7 +114,7 @@ class Automatic:
 
     async def _make_room(self, cell: Cell, command: BuildRequest) -> None:
         state = cell.state
-        if _inside.get() or (state is not None and command.key in state.keys.entries()):
+        if _is_inside() or (state is not None and command.key in state.keys.entries()):
             return
         now = asyncio.get_running_loop().time
         end_s = now() + self._timeout_s
@@ -133,7 +142,7 @@ class Automatic:
         """Begin a round in the background when a request that was given out is at yellow."""
         state = cell.state
         event = None if state is None else state.requests.get(request.seq)
-        if _inside.get() or state is None or event is None:
+        if _is_inside() or state is None or event is None:
             return
         if event.quote.tokens >= YELLOW * event.allowance:
             if cell not in self._rounds:
@@ -210,7 +219,7 @@ class Automatic:
     # --- a round ---
 
     async def _run(self, cell: Cell, round_: _Round) -> None:
-        _inside.set(True)
+        _inside.set(round_)
         result: Result = "failed"
         try:
             async with asyncio.timeout(self._timeout_s):

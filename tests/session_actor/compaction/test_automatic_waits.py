@@ -87,3 +87,25 @@ async def test_what_fails_in_a_round_is_told_with_its_branch(answer):
     assert told
     for _, _, metadata in told:
         assert (metadata["session"], metadata["branch"], metadata["automatic"]) == ("user-42", "main", True)
+
+
+async def test_what_a_task_of_a_summariser_asks_when_the_round_is_over_waits_for_a_summary_like_any_other():
+    asked: asyncio.Queue[Any] = asyncio.Queue()
+    workers = []
+
+    async def work() -> Any:
+        return await (await asked.get()).build_request("anthropic")
+
+    async def summarizer(_prompt: str, **_: object) -> str:
+        if not workers:  # as a client does that is made when it is first needed
+            workers.append(asyncio.create_task(work()))
+        return good_summary()
+
+    async with opened(summarizer) as service:
+        for name in ("user-42", "user-43"):
+            session = await service.session(name, create=True)
+            await to_red(session)
+            if not workers:
+                assert (await session.build_request("anthropic")).generation == 1
+        asked.put_nowait(session)
+        assert (await workers[0]).generation == 1
