@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .state import State
 
 
-def push(  # noqa: C901, PLR0912, PLR0917 - the hot path: calls and keywords cost
+def push(  # noqa: C901, PLR0917 - the hot path: calls and keywords cost
     state: State,
     fields: PushFields,
     parent: int | None,
@@ -78,22 +78,42 @@ def push(  # noqa: C901, PLR0912, PLR0917 - the hot path: calls and keywords cos
     if pinned is not False:
         pinned = checked(content.flag, pinned, "pinned")
     frame_id = state.next_id
-    on_top = parent == frame_id - 1
-    if on_top and frame_id & BLOCK and forked is None and turns is None and on is None and state.attached is not None:
-        event: Pushed = Added(frame_id, None, user_input, assistant_output, assumptions, decisions, None, pinned)
+    on_branch = on is not None or state.attached is not None
+    if on_branch and parent == frame_id - 1 and frame_id & BLOCK and turns is None and new_branch is None:  # most
+        event: Pushed = Added(frame_id, None, user_input, assistant_output, assumptions, decisions, None, pinned, on)
         if weight > SURELY_FITS:
             check_size(event)
-        return event, weight, state.table.frames[-1]  # most pushes
+        return event, weight, state.table.frames[-1] if on is None else None
+    texts = user_input, assistant_output, assumptions, decisions
+    event = _elsewhere(state, texts, turns, pinned, parent, on, new_branch, attach, forked)
+    if turns is not None:
+        weight = weight_of(event)
+    if weight > SURELY_FITS:
+        check_size(event)
+    return event, weight, forked
+
+
+def _elsewhere(  # noqa: PLR0917 - as `push`
+    state: State,
+    texts: tuple[str, str, tuple[str, ...], tuple[str, ...]],
+    turns: tuple[Turn, ...] | None,
+    pinned: bool,  # noqa: FBT001 - as `push`
+    parent: int | None,
+    on: str | None,
+    new_branch: str | None,
+    attach: bool,  # noqa: FBT001 - as `push`
+    forked: Frame | None,
+) -> Pushed:
+    """The record of a push that is none of the most: with turns, off the head's line, or of a keyframe."""
+    frame_id = state.next_id
+    on_top = parent == frame_id - 1
     branch = on if new_branch is None else None
     if new_branch is None and on is None and state.attached is None:
         new_branch = branch_name(frame_id, state.branches, state.checkpoints)
-    event = (Added if on_top else Pushed)(
+    return (Added if on_top else Pushed)(
         frame_id,
         None if on_top else parent,
-        user_input,
-        assistant_output,
-        assumptions,
-        decisions,
+        *texts,
         turns,
         pinned,
         branch,
@@ -104,11 +124,6 @@ def push(  # noqa: C901, PLR0912, PLR0917 - the hot path: calls and keywords cos
         (),
         None if on_top and frame_id & BLOCK else _place(state, parent) if forked is None else place_on(forked),
     )
-    if turns is not None:
-        weight = weight_of(event)
-    if weight > SURELY_FITS:
-        check_size(event)
-    return event, weight, forked
 
 
 def _with_texts(fields: PushFields) -> PushFields:
