@@ -1,1 +1,1 @@
-"""Telling what is not as it should be."""
+"""Telling what of a store is not as it should be. Nothing is changed."""

@@ -1,1 +1,1 @@
-"""From the log into the journals."""
+"""The cut: the records of full segments move from the log into the journals of the sessions."""

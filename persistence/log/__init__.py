@@ -1,1 +1,1 @@
-"""The shared log that everything goes to first, and how it is read after a crash."""
+"""The shared log that everything goes to first, and which of its lines count after a crash."""

@@ -1,1 +1,1 @@
-"""Opening: what of the log counts after a crash."""
+"""Opening a store: what of the log and the catalog counts, and whose it is."""

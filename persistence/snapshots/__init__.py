@@ -1,1 +1,1 @@
-"""What sessions were after one of their records."""
+"""Snapshots: what sessions were after one of their records, so that not all before it need be read."""
