@@ -189,7 +189,6 @@ class Engine:
     def _new_syncer(self, loop: asyncio.AbstractEventLoop, interval_s: float) -> Syncer:
         return Syncer(
             loop,
-            disk=self._disk,
             log=self.log,
             backlog=self.backlog,
             thread=self._sync_thread,

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from .catalog.catalog_copy import JOURNAL
 from .errors import LineDamaged, StoreCorrupt, StoreVersionTooNew
 from .files.plain_file import NotPlain, open_plain
 from .format.record import close_line, verify
+from .reserve import is_full
 
 if TYPE_CHECKING:
     import os
@@ -55,10 +57,12 @@ class Layout:
         if self.is_finished(disk):
             catalog.open(create=False)
             if catalog.first_live_segment() == 1:  # whoever made it may have died before the names were on the disk
-                self._sync_names(disk)
+                self._name_again(disk)
             return
         for folder in (self.log, self.journals):
             disk.make_dir(folder)
+        for file in (self.catalog, self.catalog + JOURNAL):  # of who never finished: its name may be lost
+            disk.unlink(file)
         catalog.open(create=True)
         catalog.settle()  # whoever began to make it may have been told that its commit failed
         disk.sync_dir(self.root)  # FORMAT says that all of this is there
@@ -77,6 +81,18 @@ class Layout:
             file.close()
         disk.rename(temporary, self.format)
         self._sync_names(disk)
+
+    def _name_again(self, disk: Disk) -> None:
+        """Have FORMAT on the disk: a sync that was refused may have lost its name, over which later ones say OK.
+
+        On a full disk that cannot be done, and a sync must do.
+        """
+        try:
+            self.write_format(disk)
+        except OSError as error:
+            if not is_full(error):
+                raise
+            self._sync_names(disk)
 
     def _sync_names(self, disk: Disk) -> None:
         disk.sync_dir(self.root)

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from session_actor.persistence.catalog.catalog import Catalog
 from session_actor.persistence.reserve import is_full
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from session_actor.persistence.catalog.catalog import Catalog, CatalogRow
+    from session_actor.persistence.catalog.catalog import CatalogRow
     from session_actor.persistence.catalog.catalog_files import FileRow
     from session_actor.persistence.files.disk_thread import DiskThread, Result
     from session_actor.persistence.format.header import RecordRef, SegmentRef
+    from session_actor.persistence.log.log import Log
     from session_actor.persistence.trouble import Trouble
 
 _ASKED_ROWS: Final = 32
@@ -59,12 +61,12 @@ class Commits:
     The lock of who changes the catalog must be held, and nothing be in doubt, when one is made.
     """
 
-    def __init__(self, catalog: Catalog, thread: DiskThread, trouble: Trouble, make_room: Callable[[], bool]) -> None:
-        """`thread`: where the catalog is used. `make_room`: called in it when the disk is full; False: none is held."""
+    def __init__(self, catalog: Catalog, thread: DiskThread, trouble: Trouble, log: Log) -> None:
+        """`thread`: where the catalog is used. `log`: holds room for commits on a full disk."""
         self._catalog = catalog
         self._thread = thread
         self._trouble = trouble
-        self._make_room = make_room
+        self._log = log
         self._doubt: tuple[CutCommit, Callable[[], None], Callable[[], None]] | None = None
         """The one that failed, and what is to be done if it has happened, and if it has not."""
 
@@ -99,9 +101,19 @@ class Commits:
         try:
             return job(self._catalog)
         except OSError as error:
-            if not (is_full(error) and self._make_room()):
+            if not (is_full(error) and self._log.commit_room.give_up()):
                 raise
             return job(self._catalog)
+
+    async def prepare(self) -> None:
+        """`settle`, and remove what earlier cuts left of the log because the disk refused to settle the catalog.
+
+        Raises OSError, `CatalogCorrupt`: it is tried again by the next cut.
+        """
+        await self.settle()
+        if self._log.leftovers:
+            await self._thread.run(lambda: self._with_room(Catalog.settle))
+            await self._thread.run(self._log.remove_leftovers)
 
     async def settle(self) -> bool:
         """Find out whether the commit that is in doubt happened, and tell its `made`; False: not, or none is in doubt.

@@ -86,7 +86,7 @@ class Cutter:
         self._thread = thread
         self._trouble = trouble
         self._on_cut = on_cut
-        self.commits = Commits(catalog, thread, trouble, log.commit_room.give_up)
+        self.commits = Commits(catalog, thread, trouble, log)
         """Those of cuts and salvages; `lock` must be held."""
         self._sealed = asyncio.Event()
         self._tried: set[SessionLog] = set()
@@ -168,7 +168,7 @@ class Cutter:
         await self.lock.acquire()
         committing = False
         try:
-            await self.commits.settle()
+            await self.commits.prepare()
             self._journals.touched = {}
             segments = [] if self._trouble.lost is not None else self._ready() or self._left()
             if not segments:

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 from session_actor.persistence.errors import LineDamaged, StoreCorrupt
 from session_actor.persistence.files.names import journal_path
 from session_actor.persistence.format.header import RecordRef
-from session_actor.persistence.snapshots.snapshot import Slots, check_readable, copy_only, look, read_slot, usable
+from session_actor.persistence.snapshots.snapshot import (
+    Slots,
+    check_readable,
+    copy_only,
+    look,
+    read_slot,
+    usable,
+    write_again,
+)
 from session_actor.persistence.store import Pruned
 
 from .journal import Part, open_journal
@@ -90,8 +98,8 @@ class Pruner:
         slots = Slots(good, found.damaged + [slot.path for slot in found.good if slot not in good])
         if len(good) == 1:
             slots = copy_only(self._disk, slots)
-        elif good:
-            self._disk.sync_dir(good[0].path.rpartition("/")[0])
+        elif good and log.saved_seq not in {slot.seq for slot in good}:  # one of them is enough
+            write_again(self._disk, good[0])
         return slots
 
     def _fits(self, log: SessionLog, places: Places, slot: Slot) -> bool:

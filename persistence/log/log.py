@@ -18,6 +18,7 @@ from session_actor.persistence.format.header import SegmentHeader, SegmentRef, e
 from session_actor.persistence.reserve import Reserve, is_full, piece_of, room_of_commit, take_room
 from session_actor.persistence.writing.batch import Batch, rebuild
 
+from .names import Names
 from .segment import Segment
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class Log:
         "current",
         "damaged",
         "folder",
-        "names_to_sync",
+        "leftovers",
+        "names",
         "next_number",
         "reserve",
         "sealed",
@@ -82,9 +84,10 @@ class Log:
         """What the next segment continues while there is no current one."""
         self.damaged: int | None = None
         """The oldest segment that is damaged or missing: nothing from it on is cut, or the loss would be forgotten."""
+        self.leftovers: list[str] = []
+        """Paths of segments that were cut, and are there still."""
         self.next_number = 1
-        self.names_to_sync = False
-        """A name in the folder changed and is not yet on the disk."""
+        self.names = Names(disk, folder)
         self.reserve = Reserve(disk, self.path(RESERVE_NAME), segment_bytes)
         """Room for a cut on a full disk; it is held before there is anything to cut."""
         self.commit_room = Reserve(disk, self.path(COMMIT_NAME), room_of_commit(segment_bytes))
@@ -143,7 +146,7 @@ class Log:
         if self.current is not None:
             self.reserve.check_free()
             size = size if self.reserve.hold(needed=bool(self.sealed)) else self._piece_bytes
-            self._disk.sync_dir(self.folder)
+            self.names.sync(self._unnamed_since)
         path = self.path(SPARE_NAME)
         self._disk.unlink(path)
         file = self._disk.open(path, create=True)
@@ -155,6 +158,17 @@ class Log:
             self._disk.unlink(path)
             raise
         self._spare = file
+
+    @property
+    def _unnamed_since(self) -> int | None:
+        """How many syncs of the folder were refused when the current segment got its name; None: it surely has it."""
+        current = self.current
+        return None if current is None or current.synced else current.made_at
+
+    @property
+    def lost_name(self) -> bool:
+        """Whether the name of the current segment may be lost: syncing it says so, and another takes over."""
+        return self._unnamed_since not in {None, self.names.refusals}
 
     def begin(self) -> Segment:
         """Make the spare the current segment, which continues the one before; that one is sealed.
@@ -169,6 +183,7 @@ class Log:
         number = self.next_number
         header = encode_segment_header(SegmentHeader(number, continues))
         file, self._spare = self._spare, None
+        made_at = self.names.refusals
         try:
             file.write(header[0], 0)
             self._in_doubt = True
@@ -177,7 +192,7 @@ class Log:
             file.close()  # it may have been removed: another is made
             raise
         segment = Segment(number, self.path(number), file, continues, header)
-        segment.room_bytes = self._spare_bytes
+        segment.room_bytes, segment.made_at = self._spare_bytes, made_at
         self._become_current(segment)
         return segment
 
@@ -194,7 +209,7 @@ class Log:
     def _become_current(self, segment: Segment) -> None:
         sealed = self.sealed if self.current is None else deque([*self.sealed, self.current])
         # In one go: whatever is raised, it is the current one or it is not.
-        self.sealed, self.current, self.next_number, self.names_to_sync = sealed, segment, segment.number + 1, True
+        self.sealed, self.current, self.next_number = sealed, segment, segment.number + 1
         self._in_doubt = False
 
     def take_over(self, oldest: Segment, batches: list[Batch]) -> tuple[Segment, list[Batch]]:
@@ -212,6 +227,7 @@ class Log:
 
     def _take_over(self, oldest: Segment, batches: list[Batch]) -> tuple[Segment, list[Batch]]:
         self._make_folder()
+        made_at = self.names.refusals
         for segment in self._removed():
             if segment.number <= oldest.number and segment.synced:
                 self._write_anew(segment)
@@ -231,7 +247,7 @@ class Log:
             file.sync()
             segment.note_synced(len(data), crc32(data))
             self._disk.rename(path, segment.path)
-            self._disk.sync_dir(self.folder)
+            self.names.sync(made_at)
         except BaseException:
             file.close()
             raise
@@ -319,8 +335,14 @@ class Log:
             segment.close()
         for segment in segments:
             self._disk.unlink(segment.path)
-        self._disk.sync_dir(self.folder)
+        self.names.sync()
         self.reserve.take_back()
+
+    def remove_leftovers(self) -> None:
+        """Remove what was cut before the store was opened: the catalog must be settled. Blocks. Raises OSError."""
+        while self.leftovers:
+            self._disk.unlink(self.leftovers[-1])
+            self.leftovers.pop()
 
     def give_back(self) -> None:
         """Give back what was preallocated and not used: nothing is written any more. Blocks. Raises OSError."""

@@ -32,8 +32,9 @@ class Segment:
     is. `last_sum`: sum of the last line that was made. `spans`: for each session with records here, start and end of
     each record, made and perhaps not yet written. `room_bytes`: up to here its room on the disk was taken.
     `marked`: up to here a later line of the segment shows that it was synced. `data`: its bytes, when they were
-    read and checked when the store was opened; `crc` is then not known. `cut`: its records are in journals, but for
-    those that are left in `spans`: their journals are refused.
+    read and checked when the store was opened; `crc` is then not known. `made_at`: how many syncs of the folder had
+    been refused when it got its name. `cut`: its records are in journals, but for those that are left in `spans`: their
+    journals are refused.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Segment:
         "file",
         "head",
         "last_sum",
+        "made_at",
         "marked",
         "number",
         "path",
@@ -63,7 +65,7 @@ class Segment:
         self.file = file
         self.continues = continues
         self.end = self.written = len(header[0])
-        self.synced = self.marked = self.room_bytes = 0
+        self.synced = self.marked = self.room_bytes = self.made_at = 0
         self.head = log_head(0)
         self.crc = crc32(header[0])
         self.last_sum = header[1].encode()

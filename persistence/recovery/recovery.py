@@ -168,14 +168,14 @@ class LogRecovery:
         return sorted(numbers)
 
     def _remove_cut(self, names: list[str]) -> None:
-        """Remove segments that the catalog does not count, unless a loss of power could make it count them again."""
-        try:
+        """Remove segments that the catalog does not count, unless a loss of power could make it count them again.
+
+        While that cannot be helped, as on a full disk, they stay until it can: see `Commits.prepare`.
+        """
+        self._log.leftovers = [self._log.path(name) for name in names]
+        with contextlib.suppress(OSError):
             self._settle()
-        except OSError as error:
-            if not is_full(error):  # then they would be in the way of what makes room
-                return
-        for name in names:
-            self._disk.unlink(self._log.path(name))
+            self._log.remove_leftovers()
 
     def _read(self, number: int) -> SegmentScan:
         path = self._log.path(number)

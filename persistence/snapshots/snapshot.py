@@ -169,16 +169,28 @@ def copy_only(disk: Disk, slots: Slots) -> Slots:
     (only,) = slots.good
     name = other_slot(slots)
     path = only.path.removesuffix(f"{only.name}.ndjson") + f"{name}.ndjson"
-    try:
-        content = _read(disk, only.path, MAX_BYTES)
-    except LineDamaged as error:
-        raise StoreCorrupt(only.path, str(error)) from error
-    if content is None:
-        raise StoreCorrupt(only.path, "it is gone")
-    write_beside(disk, path, content)
-    disk.rename(path + TEMPORARY, path)
-    disk.sync_dir(path.rpartition("/")[0])
+    _copy(disk, only.path, path)
     return Slots([only, Slot(name, path, only.seq)], [])
+
+
+def write_again(disk: Disk, slot: Slot) -> None:
+    """Make a snapshot durable that somebody else wrote: a sync of its folder may have been refused, and lost its name.
+
+    Blocks. Raises as `copy_only`.
+    """
+    _copy(disk, slot.path, slot.path)
+
+
+def _copy(disk: Disk, source: str, target: str) -> None:
+    try:
+        content = _read(disk, source, MAX_BYTES)
+    except LineDamaged as error:
+        raise StoreCorrupt(source, str(error)) from error
+    if content is None:
+        raise StoreCorrupt(source, "it is gone")
+    write_beside(disk, target, content)
+    disk.rename(target + TEMPORARY, target)
+    disk.sync_dir(target.rpartition("/")[0])
 
 
 def usable(slots: Slots, unusable: Collection[Slot]) -> Slots:

@@ -19,7 +19,18 @@ from session_actor.persistence.errors import NotDurable, PersistenceError
 from session_actor.persistence.files.names import snapshot_path
 from session_actor.persistence.format.header import RecordRef
 
-from .snapshot import TEMPORARY, Slot, Slots, check_readable, encode_snapshot, look, other_slot, usable, write_beside
+from .snapshot import (
+    TEMPORARY,
+    Slot,
+    Slots,
+    check_readable,
+    encode_snapshot,
+    look,
+    other_slot,
+    usable,
+    write_again,
+    write_beside,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,8 +182,8 @@ class Snapshotter:
         def job() -> Slots:
             slots = look(self._disk, self._folder, log.session, log.birth)
             check_readable(slots)
-            if slots.good:
-                self._disk.sync_dir(slots.good[0].path.rpartition("/")[0])
+            if slots.good and slots.good[0].seq > log.saved_seq:
+                write_again(self._disk, slots.good[0])
             return slots
 
         async with self._lock:

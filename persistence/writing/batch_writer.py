@@ -232,6 +232,8 @@ class BatchWriter(ABC):
         """No segment can take lines. While there are none, nothing would try it again: the next line does."""
         if self._backlog.entries or self._in_flight or self._open:
             self._fail(error, "segment_failed")
+            if self._log.lost_name:
+                self._syncer.want()
         else:
             self._trouble.note(error, "segment_failed")
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from session_actor.persistence.files.disk_thread import DiskThread
-    from session_actor.persistence.files.storage import Disk
     from session_actor.persistence.log.log import Log
     from session_actor.persistence.log.segment import Segment
     from session_actor.persistence.trouble import Trouble
@@ -56,7 +55,6 @@ class Syncer:
         self,
         loop: asyncio.AbstractEventLoop,
         *,
-        disk: Disk,
         log: Log,
         backlog: Backlog,
         thread: DiskThread,
@@ -77,7 +75,6 @@ class Syncer:
         self.grows_to = 0
         """Offset in its segment at which nothing may be added to it any more."""
         self._loop = loop
-        self._disk = disk
         self._log = log
         self._backlog = backlog
         self._thread = thread
@@ -195,13 +192,13 @@ class Syncer:
     def _sync(self) -> None:
         self._running, self.growing = True, None
         self._in_sync, self._unsynced = list(self._unsynced), deque()
-        batches, names = self._in_sync, self._log.folder if self._log.names_to_sync else None
-        self._log.names_to_sync = False
+        batches, names = self._in_sync, self._log.names
+        unnamed = {batch.segment.made_at for batch in batches if not batch.segment.synced}
 
         def job() -> list[Synced]:
             found = [_sync_segment(list(group)) for _, group in groupby(batches, lambda batch: batch.segment)]
-            if names is not None:
-                self._disk.sync_dir(names)
+            if unnamed:
+                names.sync(min(unnamed))
             self._log.check_names()
             self._guard()
             return found
@@ -277,7 +274,6 @@ class Syncer:
             self.lose(error)
             return
         self._taking_over = True
-        self._log.names_to_sync = True
         self._settle(float("inf"))
         self.growing = None
         self.waiters.fail(self._writer.not_durable("synced", error))

@@ -15,13 +15,15 @@ from .test_machine import ways
 from .verified import damage_on
 
 STATES = 92_000
-"""With those in which calls fail meanwhile 100,000, none of them as another of the same life."""
+"""With those in which calls fail meanwhile 104,000, none of them as another of the same life."""
 PARTS = 23
 A_LIFE = 1000
 LATE_STATES = 4_000
 LATE_PARTS = 2
 REFUSED_STATES = 4_000
 REFUSED_PARTS = 2
+FOLDER_STATES = 4_000
+FOLDER_PARTS = 2
 STEPS = 15
 REFUSING = 0.2
 """In so many lives a folder is read-only now and then, so that some records are in journals and others in the log."""
@@ -42,6 +44,13 @@ def test_no_loss_of_power_undoes_what_was_built_on_a_commit_that_failed_and_happ
 @pytest.mark.parametrize("part", range(REFUSED_PARTS))
 def test_no_loss_of_power_takes_what_a_sync_said_ok_for_after_one_of_the_same_file_was_refused(faults, tmp_path, part):
     lose_power(faults, tmp_path, REFUSED_STATES // REFUSED_PARTS, refused_syncs)
+
+
+@pytest.mark.parametrize("part", range(FOLDER_PARTS))
+def test_no_loss_of_power_takes_a_name_that_a_sync_said_ok_for_after_one_of_its_folder_was_refused(
+    faults, tmp_path, part
+):
+    lose_power(faults, tmp_path, FOLDER_STATES // FOLDER_PARTS, refused_folders)
 
 
 def lose_power(faults, tmp_path, count: int, failing: Callable[[Random], Fault] | None = None) -> None:
@@ -74,3 +83,10 @@ def refused_syncs(rng: Random) -> Fault:
     """The syncs of files in a while lose what they should have made durable; later ones may do nothing, and say OK."""
     first = rng.randint(20, 400)
     return Fault(first, first + rng.choice((0, 5, 40)), errno.EIO, frozenset({"sync"}))
+
+
+def refused_folders(rng: Random) -> Fault:
+    """The same of folders, and in half of the cases of files, too."""
+    first = rng.randint(1, 400)
+    kinds = rng.choice((("sync_dir",), ("sync_dir", "sync")))
+    return Fault(first, first + rng.choice((0, 5, 40)), errno.EIO, frozenset(kinds))

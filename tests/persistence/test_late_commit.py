@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -24,9 +25,13 @@ ALL = list(range(1, 46))
 
 
 class LateDisk(OsDisk):
-    """The real disk. While `late`, a COMMIT happens and then reports what SQLite does of a sync that is refused."""
+    """The real disk. While `late`, a COMMIT happens and then reports what SQLite does of a sync that is refused.
+
+    While `full`, none happens, and each reports what it does of a full disk.
+    """
 
     late = 0
+    full = False
 
     def connect(self, path, *, create):
         return LateConnection(self, super().connect(path, create=create))
@@ -43,6 +48,11 @@ class LateConnection:
         return getattr(self._connection, name)
 
     def execute(self, sql, *parameters):
+        if sql == "COMMIT" and self._disk.full:
+            self._connection.execute("ROLLBACK")
+            full = sqlite3.OperationalError("database or disk is full")
+            full.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise full
         found = self._connection.execute(sql, *parameters)
         if sql == "COMMIT" and self._disk.late:
             self._disk.late -= 1
@@ -50,6 +60,30 @@ class LateConnection:
             error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
             raise error
         return found
+
+
+async def test_segments_that_a_loss_of_power_may_make_count_again_stay_on_a_full_disk_until_there_is_room(tmp_path):
+    root, kept, disk = tmp_path / "store", tmp_path / "kept", LateDisk()
+    async with opened(FileStore(root, **SMALL), working=False) as store:
+        await grown(store, 400)
+        shutil.copytree(root / "log", kept)
+        while await store._engine.cutter.cut():
+            pass
+    cut = sorted(path.name for path in kept.glob("*.ndjson") if not (root / "log" / path.name).exists())
+    assert cut
+    for name in cut:  # as if the process had died before it removed them
+        shutil.copy(kept / name, root / "log" / name)
+    disk.full = True
+    async with opened(FileStore(root, disk=disk, **SMALL), working=False) as store:
+        assert len((await store.load(await store.acquire("a", create=False), snapshots=False)).records) == 400
+        with pytest.raises(OSError, match="full"):
+            await store._engine.cutter.cut()
+        assert [name for name in cut if not (root / "log" / name).exists()] == []
+        disk.full = False
+        await store._engine.cutter.cut()
+        assert [name for name in cut if (root / "log" / name).exists()] == []
+    assert check(root).list == []
+    assert await loaded(root, "a") == {"a": list(range(1, 401))}
 
 
 def rows(root: Path) -> list[tuple[int, int, int]]:

@@ -160,8 +160,7 @@ class SimDisk:
             if name in folder.names:
                 return
             folder.put(name, Folder())
-        with self.doing("sync_dir", path):
-            folder.sync()
+        self._sync_folder(path, folder)
 
     def rename(self, source, target):
         with self.doing("rename", source):
@@ -179,8 +178,20 @@ class SimDisk:
                 node.drop(name)
 
     def sync_dir(self, path):
-        with self.doing("sync_dir", path):
-            self.image.folder(path).sync()
+        self._sync_folder(path, self.image.folder(path))
+
+    def _sync_folder(self, path: str, folder: Folder) -> None:
+        try:
+            fault = self.reach("sync_dir", path)
+        except Dead:
+            raise
+        except OSError as error:
+            if error.errno != errno.EROFS:  # then nothing was changed, nor is anything on its way
+                folder.lose(self.chance)
+            raise
+        folder.sync()
+        if fault is not None:
+            raise self.failure("sync_dir", fault.errno, path)
 
     def connect(self, path, *, create):
         return connect(self, self.open(path, create=create).inode)

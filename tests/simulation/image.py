@@ -154,12 +154,14 @@ def sectors(start: int, end: int) -> Iterator[tuple[int, int]]:
 class Folder:
     """One directory. Changes that are not synced are kept in order, as (name, node or None, name it had before)."""
 
-    __slots__ = ("changes", "durable", "names")
+    __slots__ = ("changes", "durable", "lossy", "names")
 
     def __init__(self) -> None:
         self.names: dict[str, Inode | Folder] = {}
         self.durable: dict[str, Inode | Folder] = {}
         self.changes: list[tuple[str, Inode | Folder | None, str | None]] = []
+        self.lossy = False
+        """A sync failed and lost something: that stays lost, though later syncs say OK, until it is done again."""
 
     def put(self, name: str, node: Inode | Folder, before: str | None = None) -> None:
         assert before is None or isinstance(node, Inode), "the store renames no folders"
@@ -175,14 +177,28 @@ class Folder:
 
     def sync(self) -> None:
         if self.changes:
-            self.durable = dict(self.names)
+            self.durable = self.all_changed() if self.lossy else dict(self.names)
             self.changes.clear()
+
+    def all_changed(self) -> dict[str, Inode | Folder]:
+        """What the disk would hold after a sync."""
+        names = dict(self.durable)
+        for change in self.changes:
+            rename(names, *change)
+        return names
+
+    def lose(self, rng: Random) -> None:
+        """A sync fails: part of what was to be synced is lost, but no folder, and later syncs know nothing of it."""
+        made = {name: node for name, node, _ in self.changes if isinstance(node, Folder)}
+        self.durable = {**self.survivors(rng, rng.choice(("none", "all", "some"))), **made}
+        self.changes.clear()
+        self.lossy = True
 
     def survivors(self, rng: Random, style: str) -> dict[str, Inode | Folder]:
         if style == "none" or not self.changes:
             return self.durable
         if style == "all":
-            return self.names
+            return self.all_changed() if self.lossy else self.names
         names, changes = dict(self.durable), self.changes
         if rng.random() < 0.5:
             changes = changes[: rng.randint(0, len(changes))]
@@ -245,6 +261,7 @@ class Image:
                     found.names = {name: twin(inner) for name, inner in node.names.items()}
                     found.durable = {name: twin(inner) for name, inner in node.durable.items()}
                     found.changes = [(name, new and twin(new), old) for name, new, old in node.changes]
+                    found.lossy = node.lossy
             return found
 
         top = twin(self.top)
