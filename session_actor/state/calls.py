@@ -8,6 +8,7 @@ pop, goto and fork bring back what was open there.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -44,17 +45,38 @@ def calls_in(frame_id: int, turns: Iterable[Turn]) -> Iterator[tuple[CallRef, To
                 index += 1
 
 
+class CallsOf:
+    """The calls of one frame, by their places and by the ids that their provider gave them."""
+
+    __slots__ = ("_by_id", "_calls", "frame")
+
+    def __init__(self, frame_id: int, turns: Iterable[Turn]) -> None:
+        """Those of a frame that has these turns."""
+        self.frame = frame_id
+        self._calls = [call for _, call in calls_in(frame_id, turns)]
+        self._by_id: dict[str, list[int]] = {}
+        for index, call in enumerate(self._calls):
+            self._by_id.setdefault(call.id, []).append(index)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._calls)
+
+    def at(self, ref: CallRef) -> ToolCall | None:
+        """The call that `ref` names, None when this frame has none such."""
+        there = ref.frame == self.frame and 0 <= ref.index < len(self._calls)
+        return self._calls[ref.index] if there else None
+
+    def named(self, wanted: str | CallRef) -> list[CallRef]:
+        """Those that `wanted` may mean, oldest first."""
+        if isinstance(wanted, CallRef):
+            return [wanted]
+        return [CallRef(self.frame, index) for index in self._by_id.get(wanted, ())]
+
+
 def results_in(turns: Iterable[Turn]) -> Iterator[ToolResult]:
     """The results of a frame."""
     return (block for turn in turns for block in turn.blocks if type(block) is ToolResult)
-
-
-def call_at(table: Table, ref: CallRef) -> ToolCall | None:
-    """The call that `ref` names, None when there is none."""
-    frame = table.get(ref.frame)
-    if frame is None:
-        return None
-    return next((call for at, call in calls_in(ref.frame, frame.turns) if at.index == ref.index), None)
 
 
 def still_held(open_calls: tuple[OpenCall, ...]) -> tuple[OpenCall, ...]:
@@ -90,8 +112,17 @@ def open_after(
 
 def _unanswered(open_calls: tuple[OpenCall, ...], turn: Turn) -> tuple[OpenCall, ...]:
     results = [block.ref for block in turn.blocks if type(block) is ToolResult]
-    answered = results if len(results) == 1 else set(results)  # one is compared sooner than hashed
-    return tuple([call for call in open_calls if call.ref not in answered])
+    if len(results) != 1:
+        answered = set(results)
+        return tuple([call for call in open_calls if call.ref not in answered])
+    place = None if results[0] is None else _place_of(open_calls, results[0])
+    return open_calls if place is None else open_calls[:place] + open_calls[place + 1 :]
+
+
+def _place_of(open_calls: tuple[OpenCall, ...], ref: CallRef) -> int | None:
+    """Where a call is among open ones, which are in the order of their age; None: it is not open."""
+    place = bisect_left(open_calls, (ref.frame, ref.index), key=_age)
+    return place if place < len(open_calls) and open_calls[place].ref == ref else None
 
 
 def _age(call: OpenCall) -> tuple[int, int]:
@@ -102,8 +133,11 @@ def pending(table: Table, head: int | None) -> list[PendingCall]:
     """The open calls on the stack of `head`, oldest first."""
     frame = None if head is None else table.get(head)
     found: list[PendingCall] = []
+    calls: CallsOf | None = None
     for open_call in () if frame is None else frame.open_calls:
-        call = call_at(table, open_call.ref)
+        if calls is None or calls.frame != open_call.ref.frame:
+            calls = table.calls_of(open_call.ref.frame)
+        call = calls.at(open_call.ref)
         if call is not None:
             found.append(PendingCall(open_call.ref, call.id, call.name, call.arguments, open_call.held))
     return found
@@ -130,15 +164,26 @@ def show(wanted: str | CallRef) -> str:
 
 def _find_open(table: Table, head: int | None, wanted: str | CallRef) -> FoundCall | None:
     top = None if head is None else table.get(head)
+    open_calls = () if top is None else top.open_calls
     found: list[FoundCall] = []
-    for open_call in () if top is None else top.open_calls:
-        ref = open_call.ref
-        call = call_at(table, ref)
-        if call is not None and wanted in (ref, call.id):
-            found.append(FoundCall(ref, call))
+    for frame_id in [wanted.frame] if isinstance(wanted, CallRef) else _frames_of(open_calls):
+        calls = table.calls_of(frame_id)
+        for ref in calls.named(wanted):
+            call = calls.at(ref)
+            if call is not None and _place_of(open_calls, ref) is not None:
+                found.append(FoundCall(ref, call))
     if len(found) > 1:
         raise CallAmbiguous(show(wanted), len(found))
     return found[0] if found else None
+
+
+def _frames_of(open_calls: tuple[OpenCall, ...]) -> Iterator[int]:
+    """The frames that hold them, each once."""
+    place = 0
+    while place < len(open_calls):
+        frame_id = open_calls[place].ref.frame
+        yield frame_id
+        place = bisect_left(open_calls, (frame_id + 1, 0), place, key=_age)
 
 
 def _find_below(table: Table, head: int | None, wanted: str | CallRef) -> FoundCall | None:

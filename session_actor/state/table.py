@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from .calls import CallsOf
 from .grow import BLOCK
 from .runs import contains, count, merged
 
@@ -23,6 +24,9 @@ _NO_RUNS: Final[Runs] = []
 
 SPAN: Final = 512
 """How many cold frames are read at once where many are wanted: about 5 ms of building them."""
+
+_MANY_CALLS: Final = 16
+"""With more calls a frame's are kept at hand: each of so many results asks for them."""
 
 _PAGE_BITS: Final = 9
 _PAGE: Final = 1 << _PAGE_BITS
@@ -49,7 +53,18 @@ class Table:
     Frames are only ever added. Pruning makes a new table, so that a stack which holds this one keeps its frames.
     """
 
-    __slots__ = ("__weakref__", "_pages", "_shut", "absent", "cold_below", "first", "frames", "instructions", "shelf")
+    __slots__ = (
+        "__weakref__",
+        "_called",
+        "_pages",
+        "_shut",
+        "absent",
+        "cold_below",
+        "first",
+        "frames",
+        "instructions",
+        "shelf",
+    )
 
     def __init__(self) -> None:
         """Make an empty table."""
@@ -59,6 +74,8 @@ class Table:
         """Whether the disk must not be touched now."""
         self._pages: dict[int, list[Frame | None]] | None = None
         """The frames below `first` that were read, by id // 512: no large dict, which stops all when it grows."""
+        self._called: CallsOf | None = None
+        """Those of the frame of many calls that was asked for last."""
         self.absent: Runs = _NO_RUNS
         """The ids that have no frame: pruned, or passed over. For reading."""
         self.cold_below = 1
@@ -112,6 +129,16 @@ class Table:
         if frame is None:
             raise LookupError(frame_id)
         return frame
+
+    def calls_of(self, frame_id: int) -> CallsOf:
+        """The calls of a frame, none when there is no such frame. Raises as `get` does."""
+        calls = self._called
+        if calls is None or calls.frame != frame_id:
+            frame = self.get(frame_id)
+            calls = CallsOf(frame_id, () if frame is None else frame.turns)
+            if len(calls) > _MANY_CALLS:
+                self._called = calls
+        return calls
 
     def has(self, frame_id: int) -> bool:
         """Whether there is a frame of this id, in memory or on the disk."""

@@ -8,12 +8,14 @@ import msgspec
 
 from session_actor.blocks import CallRef, Reference, Text, ToolCall, ToolResult
 from session_actor.frames import OpenCall, Turn
-from session_actor.state.calls import open_after
+from session_actor.state.calls import open_after, results_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator
 
     from session_actor.blocks import Block
+
+    from .ancestry import Ancestry
 
 STRAY: Final = "a tool result whose call is not in the transcript, or has a result already"
 """The source of what such a result becomes: text of the user's that is not trusted."""
@@ -22,11 +24,15 @@ STRAY: Final = "a tool result whose call is not in the transcript, or has a resu
 class CallsPlanted:
     """The calls and results of every frame, by its id."""
 
-    def __init__(self, parents: Mapping[int, int | None]) -> None:
-        """`parents`: of every frame that was planted; it grows."""
-        self._parents = parents
-        self._calls: dict[int, tuple[str, ...]] = {}
-        self._answers: dict[int, tuple[CallRef, ...]] = {}
+    def __init__(self, ancestry: Ancestry) -> None:
+        """`ancestry`: of every frame that was planted; it grows."""
+        self._ancestry = ancestry
+        self._calls: dict[int, dict[str, list[int]]] = {}
+        """Of frames that call: the places of their calls, by their ids."""
+        self._calling: dict[int, int] = {}
+        """The newest frame that calls on the path of each, maybe its own."""
+        self._answers: dict[CallRef, list[int]] = {}
+        """The frames that hold a result of a call; several on different branches."""
         self._open: dict[int, tuple[OpenCall, ...]] = {}
         self._known: set[str] = set()
         self._without: dict[str, int] = {}
@@ -42,51 +48,68 @@ class CallsPlanted:
         waiting = open_after(before, frame_id, turns, ())
         if waiting:
             self._open[frame_id] = waiting
-        blocks = [block for turn in turns for block in turn.blocks]
-        calls = tuple(block.id for block in blocks if isinstance(block, ToolCall))
+        calls = dict[str, list[int]]()
+        _count_in(calls, turns)
+        below = None if parent is None else self._calling.get(parent)
         if calls:
             self._calls[frame_id] = calls
             self._known.update(calls)
-        answers = tuple(block.ref for block in blocks if isinstance(block, ToolResult) and block.ref is not None)
-        if answers:
-            self._answers[frame_id] = answers
+            below = frame_id
+        if below is not None:
+            self._calling[frame_id] = below
+        for result in results_in(turns):
+            if result.ref is not None:
+                self._answers.setdefault(result.ref, []).append(frame_id)
 
-    def find(self, head: int | None, call_id: str, taken: Iterable[CallRef] = ()) -> CallRef | None:
-        """The newest call of this id on the path of `head` that has no result; None: there is none."""
-        if call_id not in self._known:
-            return None
-        answered = set(taken)
-        at, without = head, self._without.get(call_id)
-        while at is not None and at != without:
-            answered.update(self._answers.get(at, ()))
-            for index, known in enumerate(self._calls.get(at, ())):
-                if known == call_id and (ref := CallRef(at, index)) not in answered:
-                    return ref
-            at = self._parents[at]
-        if head is not None and not taken:
+    def waits(self, head: int | None, call_id: str) -> bool:
+        """Whether a call of this id on the path of `head` has no result."""
+        return next(self._unanswered(head, call_id), None) is not None
+
+    def _unanswered(self, head: int | None, call_id: str) -> Iterator[CallRef]:
+        """The calls of this id on the path of `head` that have no result; those of the newest frame first."""
+        if head is None or call_id not in self._known:
+            return
+        at, without, none = self._calling.get(head), self._without.get(call_id, 0), True
+        if without > head or not self._ancestry.is_below(without or None, head):
+            without = 0
+        while at is not None and at > without:
+            for index in self._calls[at].get(call_id, ()):
+                if not self._is_answered(ref := CallRef(at, index), head):
+                    none = False
+                    yield ref
+            parent = self._ancestry.parents[at]
+            at = None if parent is None else self._calling.get(parent)
+        if none:
             self._without[call_id] = head
-        return None
+
+    def _is_answered(self, ref: CallRef, head: int) -> bool:
+        return any(self._ancestry.is_below(frame, head) for frame in self._answers.get(ref, ()))
 
     def bind(self, turns: Iterable[Turn], parent: int | None, frame_id: int) -> tuple[Turn, ...]:
         """The turns of a frame, each result with the name of its call; one without a call is the user's to tell."""
         bound: list[Turn] = []
-        own: list[str] = []
-        taken: list[CallRef] = []
+        own = dict[str, list[int]]()
+        """Its own calls that have no result yet, by their ids."""
+        count = 0
+        below: dict[str, Iterator[CallRef]] = {}
         for turn in turns:
             if turn.role != "tool":
                 bound.append(turn)
-                own += [block.id for block in turn.blocks if isinstance(block, ToolCall)]
+                count = _count_in(own, (turn,), count)
                 continue
             kept: list[Block] = []
             stray: list[Block] = []
             for block in turn.blocks:
                 if not isinstance(block, ToolResult):
                     continue
-                ref = _own(own, block.call_id, frame_id, taken) or self.find(parent, block.call_id, taken)
+                call_id, ref = block.call_id, None
+                if waiting := own.get(call_id):
+                    ref = CallRef(frame_id, waiting.pop())
+                else:
+                    ref = next(below.setdefault(call_id, self._unanswered(parent, call_id)), None)
                 if ref is None:
                     stray += _told(block)
                 else:
-                    taken.append(ref)
                     kept.append(msgspec.structs.replace(block, ref=ref))
             if kept:
                 bound.append(msgspec.structs.replace(turn, blocks=tuple(kept)))
@@ -95,10 +118,14 @@ class CallsPlanted:
         return tuple(bound)
 
 
-def _own(own: list[str], call_id: str, frame_id: int, taken: list[CallRef]) -> CallRef | None:
-    """The newest such call of the same frame."""
-    refs = [CallRef(frame_id, index) for index, known in enumerate(own) if known == call_id]
-    return next((ref for ref in reversed(refs) if ref not in taken), None)
+def _count_in(calls: dict[str, list[int]], turns: Iterable[Turn], count: int = 0) -> int:
+    """Add the places of calls to `calls`, by their ids; return how many there are, with the `count` before."""
+    for turn in turns:
+        for block in turn.blocks:
+            if isinstance(block, ToolCall):
+                calls.setdefault(block.id, []).append(count)
+                count += 1
+    return count
 
 
 def _told(result: ToolResult) -> list[Block]:

@@ -12,6 +12,7 @@ from session_actor.frames import Instructions
 from session_actor.state.times import now_us
 from session_actor.state.weight import weight_of
 
+from .ancestry import Ancestry
 from .calls_planted import CallsPlanted
 from .identity import ROOT, Marks, content_of_event, hash_of
 from .pi_turns import summary_turn
@@ -57,8 +58,9 @@ class Planter:
         self._lasts: dict[str, int | None] = {}
         """The last frame of each lane."""
         self._labels: dict[str, str | None] = {}
-        self.parents: dict[int, int | None] = {}
-        self._calls = CallsPlanted(self.parents)
+        self._ancestry = Ancestry()
+        self.parents = self._ancestry.parents
+        self._calls = CallsPlanted(self._ancestry)
         self.next_id = next_id
         self.first_new = next_id
         self.ready: list[CopiedFrame] = []
@@ -137,7 +139,7 @@ class Planter:
     def _waits(self, turns: tuple[Turn, ...], head: int | None) -> bool:
         """Whether these are results of calls that have none yet: parallel ones stand one on the other."""
         wanted = [block.call_id for turn in turns for block in turn.blocks if isinstance(block, ToolResult)]
-        return bool(wanted) and all(self._calls.find(head, call_id) is not None for call_id in wanted)
+        return bool(wanted) and all(self._calls.waits(head, call_id) for call_id in wanted)
 
     def forks_at(self, frame: int) -> bool:
         """Whether more than one frame stands on a frame."""
@@ -145,9 +147,7 @@ class Planter:
 
     def is_below(self, frame: int | None, head: int | None) -> bool:
         """Whether a frame is on the path of another."""
-        while head is not None and (frame is None or head > frame):
-            head = self.parents[head]
-        return head == frame
+        return self._ancestry.is_below(frame, head)
 
     def _mark(self, frame: int | None) -> bytes:
         return ROOT if frame is None else self._marks[frame]
@@ -185,7 +185,7 @@ class Planter:
             self.grown += [(event.parent, turn.blocks) for turn in event.turns or () if turn.role == "assistant"]
 
     def _note(self, frame_id: int, parent: int | None, event: Pushed, lane: str) -> None:
-        self.parents[frame_id] = parent
+        self._ancestry.add(frame_id, parent)
         self._calls.note(frame_id, parent, event.turns or ())
         instructions = event.instructions or (None if parent is None else self._configured.get(parent))
         if instructions is not None:
