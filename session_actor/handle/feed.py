@@ -164,6 +164,7 @@ class ChangeFeed:
             raise InvalidArgument("after_seq", "must be the number of a record, 0 for all, or None")
         if type(limit) is not int or limit < 1:
             raise InvalidArgument("limit", "must be a whole number of at least 1")
+        cell.check_loop()
         self._cell = cell
         self._limit = limit
         self._queue: deque[Change] = deque()
@@ -220,6 +221,7 @@ class ChangeFeed:
         """The next change; see `Session.changes`."""
         if self._closed:
             raise StopAsyncIteration
+        self._cell.check_loop()  # a future of another loop, resolved from here, would fail who makes the change
         if self._read:
             raise InvalidArgument("changes", "are read by another task already; call `session.changes` for each reader")
         self._read = True
@@ -264,7 +266,9 @@ class ChangeFeed:
             self._waiter = None
 
     async def aclose(self) -> None:
-        """Read no more, also in a task that waits for the next one; again: no effect."""
+        """Read no more, also in a task that waits for the next one; again: no effect. Raises WrongLoop."""
+        if not self._closed:
+            self._cell.check_loop()
         self._closed = True
         self._feed.leave(self)
         self.finish(None)

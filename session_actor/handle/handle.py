@@ -152,7 +152,8 @@ class Session(Compacts):
         pruned, or the session is another one by now): read the session anew. It also raises what every read raises.
         Cancelling gives up the wait for the next one; `aclose()`, or leaving `async with`, ends it.
 
-        Raises InvalidArgument.
+        Raises InvalidArgument; WrongLoop, as all that it has do, on another event loop, or in another thread, than the
+        service's own.
         """
         return ChangeFeed(self._cell, after_seq, limit)
 

@@ -6,7 +6,15 @@ import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import ref
 
-from session_actor.errors import FrameUnreadable, RecordUnknown, RecordUnreadable, Refused, StoreCorrupt, translate
+from session_actor.errors import (
+    FrameUnreadable,
+    RecordUnknown,
+    RecordUnreadable,
+    Refused,
+    StoreCorrupt,
+    WrongLoop,
+    translate,
+)
 from session_actor.events import HistoryCopied, Pushed, decode_event
 from session_actor.persistence import PersistenceError, SessionTombstoned
 from session_actor.service_errors import SessionDeleted
@@ -39,12 +47,13 @@ class Shelf:
     has changed, the session lives.
     """
 
-    __slots__ = ("__weakref__", "_archive", "_session", "_tables")
+    __slots__ = ("__weakref__", "_archive", "_loop", "_session", "_tables")
 
-    def __init__(self, session: str, archive: Archive) -> None:
-        """`archive`: the store's, for this session."""
+    def __init__(self, session: str, archive: Archive, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """`archive`: the store's, for this session. `loop`: the only one on which it may be awaited; None: any."""
         self._session = session
         self._archive = archive
+        self._loop = loop
         self._tables: list[ref[Table]] = []
 
     @property
@@ -69,7 +78,12 @@ class Shelf:
             raise self._explained(error) from error
 
     async def load(self, table: Table, ids: Sequence[int]) -> None:
-        """The same, reading in a thread; others have their turn between the pieces."""
+        """The same, reading in a thread; others have their turn between the pieces. Raises WrongLoop elsewhere."""
+        if self._loop is not None and asyncio.get_running_loop() is not self._loop:
+            raise WrongLoop(
+                f"the frames of session {self._session!r} are read on the event loop of its service; "
+                "use asyncio.run_coroutine_threadsafe"
+            )
         steps = _filling(table, self._session, ids)
         try:
             wanted = next(steps)

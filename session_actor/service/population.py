@@ -20,7 +20,7 @@ from session_actor.hooks.server import HookedServer
 from session_actor.hooks.service_hooks import ServiceHooks
 from session_actor.observing import told_of_session
 from session_actor.persistence import Level, PersistenceError, Store
-from session_actor.server.cell import Birth, Cell, Dormant
+from session_actor.server.cell import Birth, Cell, Dormant, ServerId
 from session_actor.server.cold import Shelf
 from session_actor.server.deletion import Deleter
 from session_actor.server.levels import promises
@@ -180,7 +180,7 @@ class Population:
         """How the supervisor is to keep a session's server, under a new id."""
         self._woken += 1
         return ChildSpec(
-            (cell.id, self._woken),
+            ServerId(cell.id, self._woken),
             start=start,
             restart="transient",
             shutdown_s=self._options.close_timeout_s,
@@ -209,7 +209,7 @@ class Population:
         """As `Home.shelf`."""
         shelf = self._shelves.get(lease.birth)
         if shelf is None:
-            shelf = self._shelves[lease.birth] = Shelf(cell.id, self.store.archive(lease))
+            shelf = self._shelves[lease.birth] = Shelf(cell.id, self.store.archive(lease), asyncio.get_running_loop())
         return shelf
 
     async def load(self, session_id: str, birth: Birth | None, timeout_s: float | None) -> Cell:
@@ -249,7 +249,7 @@ class Population:
         return len(self._live)
 
     def _on_event(self, event: Event) -> None:
-        session_id, _ = cast("tuple[str, int]", event.id)
+        session_id = cast("ServerId", event.id).session
         if telemetry.attached:
             told_of_session(event, session_id)
         cell = self._live.get(session_id)
@@ -344,7 +344,7 @@ class Population:
 
     def quarantined(self) -> tuple[str, ...]:
         """The ids of the sessions that kept crashing."""
-        return tuple(cast("tuple[str, int]", child_id)[0] for child_id in self.supervisor.quarantined())
+        return tuple(cast("ServerId", child_id).session for child_id in self.supervisor.quarantined())
 
     def release(self, cell: Cell) -> None:
         """Start a quarantined session again. Raises SessionNotQuarantined."""
