@@ -17,3 +17,12 @@ def live() -> Asked:
 def dialect(request: pytest.FixtureRequest) -> str:
     """Each dialect in turn."""
     return request.param
+
+
+@pytest.fixture(scope="module")
+def streams():
+    """The SDKs' clients and a server here that streams to them."""
+    from .reply_streams import Streams
+
+    with Streams() as running:
+        yield running

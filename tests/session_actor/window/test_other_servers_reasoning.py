@@ -10,7 +10,7 @@ from session_actor import Tool, turn_of, validate_request
 from session_actor.blocks import Text, Thinking, ToolCall
 
 from .ledger_talk import reply
-from .test_replies_openai import CHAT, as_received_chat
+from .openai_replies import CHAT, as_received_chat
 
 SIGNED = {"google": {"thought_signature": "c2ln+/=="}}
 DETAILS = [

@@ -9,15 +9,6 @@ import pytest
 from session_actor import Native, Text, Thinking, ToolCall, turn_of
 from session_actor.errors import InvalidArgument
 
-from .reply_streams import Streams
-
-
-@pytest.fixture(scope="module")
-def streams():
-    with Streams() as running:
-        yield running
-
-
 CITED = {
     "type": "text",
     "text": "It rains.",

@@ -10,9 +10,9 @@ from session_actor import Turn, turn_of
 from session_actor.errors import InvalidArgument, Refused, ValueNotStorable
 
 from ..test_hostile_values import HOSTILE, hostile
+from .openai_replies import CHAT, RESPONSE
 from .test_replies_anthropic import REPLY as ANTHROPIC
 from .test_replies_gemini import REPLY as GEMINI
-from .test_replies_openai import CHAT, RESPONSE
 
 REPLIES = {"anthropic": ANTHROPIC, "openai_chat": CHAT, "openai_responses": RESPONSE, "gemini": GEMINI}
 

@@ -1,162 +1,26 @@
-"""Replies of openai, of both APIs: what the SDK gives, whole, streamed or cut off, becomes one turn."""
+"""Replies of OpenAI's Responses as turns, and what holds for both of its APIs."""
 
 from __future__ import annotations
 
 import pytest
-from pydantic import BaseModel
 
-from session_actor import Native, Text, Thinking, ToolCall, turn_of, validate_request
+from session_actor import Native, Text, ToolCall, turn_of, validate_request
 from session_actor.commands import AddResponse, AddToolResult, AddUser
 from session_actor.errors import InvalidArgument
 
 from .asked import DIALECTS, Asked, shown
-from .reply_streams import Streams
-
-ARGUMENTS = '{"path":  "/ü"}'  # as the model wrote it, spaces and all
-CHAT_USAGE = {
-    "prompt_tokens": 120,
-    "completion_tokens": 50,
-    "total_tokens": 170,
-    "prompt_tokens_details": {"cached_tokens": 100, "audio_tokens": 0, "cache_write_tokens": 7},
-    "completion_tokens_details": {"reasoning_tokens": 30},
-}
-MESSAGE = {
-    "role": "assistant",
-    "content": "Two things",
-    "refusal": None,
-    "tool_calls": [
-        {"id": "call_1", "type": "function", "function": {"name": "ls", "arguments": ARGUMENTS}},
-        {"id": "call_2", "type": "function", "function": {"name": "ls", "arguments": '{"pa'}},
-        {"id": "call_3", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}},
-    ],
-}
-CHAT = {
-    "id": "chatcmpl-1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "gpt-5.1",
-    "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "tool_calls", "logprobs": None}],
-    "usage": CHAT_USAGE,
-}
-
-REASONING = {
-    "id": "rs_1",
-    "type": "reasoning",
-    "summary": [{"type": "summary_text", "text": "Hm"}],
-    "encrypted_content": "RW5jcnlwdGVk",
-}
-SEARCH = {
-    "id": "ws_1",
-    "type": "web_search_call",
-    "status": "completed",
-    "action": {"type": "search", "query": "rain"},
-}
-RESPONSE_USAGE = {
-    "input_tokens": 120,
-    "input_tokens_details": {"cached_tokens": 100, "cache_write_tokens": 7},
-    "output_tokens": 50,
-    "output_tokens_details": {"reasoning_tokens": 30},
-    "total_tokens": 170,
-}
-ITEMS = [
+from .openai_replies import (
+    ARGUMENTS,
+    CHAT,
+    FUTURE,
+    MESSAGE,
     REASONING,
+    RESPONSE,
     SEARCH,
-    {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "status": "completed",
-        "content": [
-            {"type": "output_text", "text": "Two ", "annotations": []},
-            {"type": "output_text", "text": "", "annotations": []},
-            {"type": "refusal", "refusal": "No."},
-        ],
-    },
-    {
-        "id": "fc_1",
-        "type": "function_call",
-        "call_id": "call_1",
-        "name": "ls",
-        "arguments": ARGUMENTS,
-        "status": "completed",
-    },
-    {
-        "id": "fc_2",
-        "type": "function_call",
-        "call_id": "call_2",
-        "name": "ls",
-        "arguments": "{}",
-        "status": "completed",
-    },
-    {"id": "ct_1", "type": "custom_tool_call", "call_id": "call_3", "name": "sql", "input": "SELECT 1"},
-]
-RESPONSE = {
-    "id": "resp_1",
-    "object": "response",
-    "created_at": 1.0,
-    "model": "gpt-5.1",
-    "status": "completed",
-    "error": None,
-    "incomplete_details": None,
-    "instructions": None,
-    "metadata": {},
-    "parallel_tool_calls": True,
-    "temperature": 1.0,
-    "tool_choice": "auto",
-    "tools": [],
-    "top_p": 1.0,
-    "output": ITEMS,
-    "usage": RESPONSE_USAGE,
-}
-
-
-@pytest.fixture(scope="module")
-def streams():
-    with Streams() as running:
-        yield running
-
-
-def as_chat(reply):
-    from openai.types.chat import ChatCompletion
-
-    return ChatCompletion.model_validate(reply)
-
-
-def as_received_chat(reply):
-    """What the SDK's client makes of an answer, whatever it is."""
-    from openai.types.chat import ChatCompletion
-
-    return ChatCompletion.construct(**reply)
-
-
-def as_response(reply):
-    from openai.types.responses import Response
-
-    return Response.model_validate(reply)
-
-
-def as_received_response(reply):
-    from openai.types.responses import Response
-
-    return Response.construct(**reply)
-
-
-def said(**fields):
-    """A chat completion whose message has these fields."""
-    return {**CHAT, "choices": [{**CHAT["choices"][0], "message": {"role": "assistant", **fields}}]}
-
-
-@pytest.mark.parametrize("make", [dict, as_chat, as_received_chat])
-def test_a_chat_completion_is_a_turn_with_its_calls_as_the_model_wrote_them(make):
-    turn = turn_of(make(CHAT))
-
-    assert (turn.dialect, turn.model, turn.stop_reason) == ("openai_chat", "gpt-5.1", "tool_calls")
-    assert turn.blocks == (
-        Text("Two things"),
-        ToolCall("call_1", "ls", ARGUMENTS),
-        ToolCall("call_2", "ls", '{"pa'),
-        ToolCall("call_3", "sql", '{"input": "SELECT 1"}'),
-    )
+    as_received_response,
+    as_response,
+    said,
+)
 
 
 @pytest.mark.parametrize("reply", [CHAT, RESPONSE], ids=["chat", "responses"])
@@ -166,104 +30,6 @@ def test_what_came_from_the_cache_is_part_of_the_input_already(reply):
     assert (usage.input_tokens, usage.output_tokens) == (120, 50)
     assert (usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens) == (100, 7, 30)
     assert usage.raw_value == reply["usage"]
-
-
-@pytest.mark.parametrize(
-    ("message", "blocks"),
-    [
-        ({"content": None, "refusal": "No."}, (Text("No."),)),
-        ({"content": ""}, ()),
-        ({"content": "a", "reasoning_content": "Hm"}, (Thinking("Hm"), Text("a"))),
-        ({"content": "a", "reasoning": "Hm"}, (Thinking("Hm", field="reasoning"), Text("a"))),
-        (
-            {"content": "a", "reasoning_content": "Hm", "reasoning": "Hm"},
-            (Thinking("Hm"), Text("a")),
-        ),
-        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, (Text("a"), Text("b"))),
-        ({"content": None, "audio": {"id": "a", "data": "eA==", "transcript": "spoken"}}, (Text("spoken"),)),
-        ({"content": None, "function_call": {"name": "ls", "arguments": "{}"}}, (ToolCall("", "ls", "{}"),)),
-        ({"tool_calls": [{"id": None, "function": {"name": "t", "arguments": None}}]}, (ToolCall("", "t", ""),)),
-        (
-            {"tool_calls": [{"id": "a", "function": {"name": "t", "arguments": {"b": 1}}}]},
-            (ToolCall("a", "t", '{"b":1}'),),
-        ),
-    ],
-)
-def test_a_message_of_any_form_says_what_it_says(message, blocks):
-    assert turn_of(said(**message)).blocks == blocks
-
-
-def test_a_server_that_says_less_is_understood():
-    turn = turn_of({"choices": [{"message": {"role": "assistant", "content": "hi"}}]})
-
-    assert turn.blocks == (Text("hi"),)
-    assert (turn.usage, turn.model, turn.stop_reason) == (None, None, None)
-
-
-def test_a_cache_that_is_reported_in_another_place_counts():
-    usage = {"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 5}
-
-    assert turn_of({**CHAT, "usage": usage}).usage.cache_read_tokens == 4
-
-
-class Answer(BaseModel):
-    """What a caller wants answers parsed into."""
-
-    city: str
-
-
-def chunks(*deltas, finish="tool_calls"):
-    made = [
-        {
-            "id": "chatcmpl-1",
-            "object": "chat.completion.chunk",
-            "created": 1,
-            "model": "gpt-5.1",
-            "choices": [{"index": 0, "delta": delta, "finish_reason": None}],
-        }
-        for delta in deltas
-    ]
-    if finish:
-        made.append({**made[0], "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
-    return made
-
-
-DELTAS = [
-    {"role": "assistant", "content": "Two "},
-    {"content": "things"},
-    {
-        "tool_calls": [
-            {"index": 0, "id": "call_1", "type": "function", "function": {"name": "ls", "arguments": '{"a":'}}
-        ]
-    },
-    {"tool_calls": [{"index": 0, "function": {"arguments": " 1}"}}]},
-    {"tool_calls": [{"index": 1, "id": "call_2", "type": "function", "function": {"name": "ls", "arguments": '{"b'}}]},
-]
-
-
-def test_a_stream_of_chat_is_a_whole_reply(streams):
-    turn = turn_of(streams.chat(chunks(*DELTAS)))
-
-    assert turn.blocks == (Text("Two things"), ToolCall("call_1", "ls", '{"a": 1}'), ToolCall("call_2", "ls", '{"b'))
-    assert turn.stop_reason == "tool_calls"
-
-
-@pytest.mark.parametrize("cut", range(1, len(DELTAS) + 1))
-def test_a_stream_of_chat_that_breaks_off_is_what_came(streams, cut):
-    turn = turn_of(streams.chat(chunks(*DELTAS[:cut], finish=None), breaks=True))
-
-    assert turn.stop_reason is None
-    assert turn.text == ("Two " if cut == 1 else "Two things")
-    written = [block.arguments for block in turn.blocks if type(block) is ToolCall]
-    assert written == [[], [], ['{"a":'], ['{"a": 1}'], ['{"a": 1}', '{"b']][cut - 1]
-
-
-def test_what_the_sdk_parsed_for_a_caller_is_left_aside():
-    from openai.types.chat import ParsedChatCompletion
-
-    parsed = ParsedChatCompletion[Answer].construct(**said(content='{"city":"Ulm"}', parsed=Answer(city="Ulm")))
-
-    assert turn_of(parsed).blocks == (Text('{"city":"Ulm"}'),)
 
 
 @pytest.mark.parametrize("make", [dict, as_response, as_received_response])
@@ -357,18 +123,6 @@ def test_what_is_wrong_is_named_by_its_place(where, reply):
     assert caught.value.what == where
 
 
-@pytest.mark.parametrize("make", [dict, as_received_chat])
-@pytest.mark.parametrize(
-    ("finish", "arguments"),
-    [("tool_calls", '{"input": "SELECT \\"é\\n"}'), ("length", 'SELECT "é\n'), (None, 'SELECT "é\n')],
-)
-def test_the_input_of_a_custom_tool_of_chat_is_whole_unless_the_reply_broke_off_in_it(make, finish, arguments):
-    calls = [{"id": f"call_{n}", "type": "custom", "custom": {"name": "sql", "input": 'SELECT "é\n'}} for n in (1, 2)]
-    reply = said(content=None, tool_calls=calls)
-    reply["choices"][0]["finish_reason"] = finish
-    assert [call.arguments for call in turn_of(make(reply)).blocks] == ['{"input": "SELECT \\"é\\n"}', arguments]
-
-
 @pytest.mark.parametrize("make", [dict, as_response])
 @pytest.mark.parametrize(
     ("status", "arguments"),
@@ -418,9 +172,6 @@ async def test_whether_a_message_is_commentary_goes_back_to_the_model_that_said_
         assert "final_answer" not in str(await session.build_request(dialect, model=model))
 
 
-FUTURE = {"type": "output_scent", "scent": "rose"}
-
-
 @pytest.mark.parametrize("make", [dict, as_received_response])
 async def test_a_part_of_a_message_that_is_not_known_yet_is_kept_and_the_rest_is_shown(session, make):
     content = [{"type": "output_text", "text": "a", "annotations": []}, FUTURE, {"type": "refusal", "refusal": "No."}]
@@ -435,15 +186,3 @@ async def test_a_part_of_a_message_that_is_not_known_yet_is_kept_and_the_rest_is
         assert validate_request(dialect, request) == []
         assert "rose" not in shown(request)
         assert "No." in shown(request)
-
-
-async def test_a_part_of_a_chat_s_message_that_is_not_known_yet_is_kept_and_the_rest_is_shown(session):
-    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
-    await session.add_user("hi")
-    frame = await session.add_response(said(content=[thought, FUTURE, {"type": "text", "text": "a"}]))
-    assert [block.value for block in frame.turns[0].blocks[:2]] == [thought, FUTURE]
-    for dialect in DIALECTS:
-        request = await session.build_request(dialect, model="gpt-5.1")
-        assert validate_request(dialect, request) == []
-        assert "rose" not in shown(request)
-        assert "hm" not in shown(request)

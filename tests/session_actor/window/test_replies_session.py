@@ -12,11 +12,11 @@ from session_actor.errors import HeadMoved, InvalidArgument, KeyConflict, Refuse
 from session_actor.persistence import encode_record_data
 
 from ..conftest import reopened
+from .openai_replies import CHAT, RESPONSE
 from .test_replies_anthropic import REPLY as ANTHROPIC
 from .test_replies_anthropic import as_sdk as as_message
 from .test_replies_gemini import CHUNKS, as_sdk
 from .test_replies_gemini import REPLY as GEMINI
-from .test_replies_openai import CHAT, RESPONSE
 
 REPLIES = {"anthropic": ANTHROPIC, "openai_chat": CHAT, "openai_responses": RESPONSE, "gemini": GEMINI}
 

@@ -11,8 +11,8 @@ from session_actor.blocks import NULL, Image, ToolCall
 from session_actor.errors import InvalidArgument
 
 from .ledger_talk import FOUND, PNG, SEARCH
+from .openai_replies import RESPONSE
 from .test_replies_anthropic import replied
-from .test_replies_openai import RESPONSE
 
 MODEL = "claude-sonnet-4-5"
 OURS = {"type": "tool_use", "id": "toolu_1", "name": "ls", "input": {}}
