@@ -61,9 +61,13 @@ class Layout:
             return
         for folder in (self.log, self.journals):
             disk.make_dir(folder)
-        for file in (self.catalog, self.catalog + JOURNAL):  # of who never finished: its name may be lost
-            disk.unlink(file)
+        was_there = Path(self.catalog).name in disk.list(self.root)
         catalog.open(create=True)
+        if was_there and catalog.first_live_segment() == 1:  # of who never finished: its name may be lost
+            catalog.close()
+            for file in (self.catalog, self.catalog + JOURNAL):
+                disk.unlink(file)
+            catalog.open(create=True)
         catalog.settle()  # whoever began to make it may have been told that its commit failed
         disk.sync_dir(self.root)  # FORMAT says that all of this is there
         self.write_format(disk)
