@@ -75,20 +75,14 @@ async def test_the_kernel_here_loses_what_is_synced_only_after_a_failed_sync(roo
 
 async def test_what_comes_behind_a_watermark_whose_sync_was_refused_survives_a_loss_of_power(root):
     kernel = Kernel()
-    disk = CachedDisk(kernel)
-    store = FileStore(root, disk=disk, cut_at_close=0)
-    await store.open()
-    say(store, await store.acquire("user-42", create=True), "synced")
-    await store.flush("synced")
-    disk.sync_fails = True
-    await store.close()
-    disk = CachedDisk(kernel)
-    store = FileStore(root, disk=disk, cut_at_close=0)
-    await store.open()
-    say(store, await store.acquire("user-43", create=True), "later")
-    await store.flush("synced")
-    disk.dead = True
-    await store.close()
+    for session, text, ending in [("user-42", "synced", "sync_fails"), ("user-43", "later", "dead")]:
+        disk = CachedDisk(kernel)
+        store = FileStore(root, disk=disk, cut_at_close=0)
+        await store.open()
+        say(store, await store.acquire(session, create=True), text)
+        await store.flush("synced")
+        setattr(disk, ending, True)
+        await store.close()
     kernel.lose_power(root)
     assert not check(root).damaged
     async with opened(FileStore(root), working=False) as again:

@@ -109,29 +109,8 @@ async def test_exports_to_one_path_at_once_each_write_a_file_of_their_own(tmp_pa
 
 
 @pytest.mark.parametrize("step", ["_open", "_keep"])
-async def test_a_cancelled_export_leaves_no_unfinished_file(tmp_path: Path, monkeypatch, step: str):
-    loop, began = asyncio.get_running_loop(), asyncio.Event()
-    original = getattr(new_file.NewFile, step)
-
-    def slow(self) -> None:
-        loop.call_soon_threadsafe(began.set)
-        original(self)
-
-    monkeypatch.setattr(new_file.NewFile, step, slow)
-    out = tmp_path / "out"
-    async with memory() as service:
-        await filled(service)
-        task = asyncio.create_task(export_session(service, "s", out))
-        await began.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    assert [path for path in tmp_path.iterdir() if path != out] == []
-
-
-@pytest.mark.parametrize("step", ["_open", "_keep"])
-async def test_an_export_that_is_cancelled_twice_leaves_no_unfinished_file(tmp_path: Path, monkeypatch, step: str):
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_cancelled_export_leaves_no_unfinished_file(tmp_path: Path, monkeypatch, step: str, times: int):
     loop, began, gate = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
     original = getattr(new_file.NewFile, step)
 
@@ -146,7 +125,9 @@ async def test_an_export_that_is_cancelled_twice_leaves_no_unfinished_file(tmp_p
         await filled(service)
         task = asyncio.create_task(export_session(service, "s", out))
         await began.wait()
-        for _ in range(2):
+        if times == 1:
+            gate.set()  # the step may end meanwhile
+        for _ in range(times):
             task.cancel()
             await asyncio.sleep(0)
             await asyncio.sleep(0)
