@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from session_actor.supervisors import ChildSpec, DynamicSupervisor, GenServer, Supervisor, handles, suspend
+from session_actor.supervisors import ChildSpec, DynamicSupervisor, GenServer, Supervisor, handles, resume, suspend
+from session_actor.supervisors.clock import ManualClock
 
 from .support import AT_ONCE, WHO, Add, Defer, Life, Run, Server, idle, turns, until
 
@@ -145,6 +146,19 @@ async def test_deadlines_that_are_armed_again_and_again_keep_no_context(life: Li
             deferred.reply("now")
         body = await owed
         await asyncio.gather(*others)
-        ref.slot.floor.deadlines._compact()
+        assert ref.slot.floor.deadlines._heap
         assert await is_gone(body)
         assert await ref.call(Run(lambda server: isinstance(server, Server)))
+
+
+async def test_an_answered_call_whose_timeout_goes_on_keeps_no_context(life: Life) -> None:
+    async with DynamicSupervisor(clock=ManualClock()) as root:
+        ref = await idle(root.spawn(life.spec()))
+        await suspend(ref)
+        owed = asyncio.create_task(as_request(lambda: ref.call(Add(1), timeout_s=5.0)))
+        await turns()
+        assert not owed.done()
+        await resume(ref)
+        body = await owed
+        assert ref.slot.floor.deadlines._heap
+        assert await is_gone(body)
