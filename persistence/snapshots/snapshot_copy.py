@@ -8,7 +8,7 @@ from session_actor.persistence.errors import LineDamaged
 from session_actor.persistence.files.names import snapshot_path
 from session_actor.persistence.format.header import RecordRef
 
-from .snapshot import SLOTS, TEMPORARY, check_readable, encode_snapshot, look, read_slot
+from .snapshot import SLOTS, TEMPORARY, check_readable, encode_snapshot, look, read_slot, write_beside
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -64,13 +64,7 @@ class SnapshotCopy:
         path = f"{self._folder}/{snapshot_path(self._session, name)}"
         kept = aside.copy(path, f"{path.rpartition('/')[2]}-{self._birth}.damaged")
         content = encode_snapshot(self._session, birth, RecordRef(found.seq, found.sum), bytes(found.data))
-        file = self._disk.open(path + TEMPORARY, create=True)
-        try:
-            file.truncate(0)
-            file.write(content, 0)
-            file.sync()
-        finally:
-            file.close()
+        write_beside(self._disk, path, content)
         self._disk.rename(path + TEMPORARY, path)
         self._disk.sync_dir(path.rpartition("/")[0])
         return [] if kept is None else [kept]

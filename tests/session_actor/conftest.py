@@ -1,4 +1,4 @@
-"""Services to test with: on a directory, and in memory."""
+"""What is tested: services on a directory and in memory, and a session without one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,20 @@ import pytest
 from session_actor import MemoryStore, SessionService
 from session_actor.commands import Push
 
+from .live import Live
+
 
 class Poison(Push, frozen=True, gc=False):
     """A message that crashes the session which handles it: it looks like a push and is none of its commands."""
+
+
+@pytest.fixture
+def live() -> Live:
+    """A session without a server, with frames 1, 2 and 3 on main."""
+    live = Live()
+    for text in "abc":
+        live.do(Push(text))
+    return live
 
 
 @pytest.fixture

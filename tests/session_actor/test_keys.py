@@ -30,15 +30,6 @@ from session_actor.state.keys import KEYS_KEPT, Repeat
 from .live import Live
 
 
-@pytest.fixture
-def live() -> Live:
-    """Frames 1 to 3 on main."""
-    live = Live()
-    for text in "abc":
-        live.do(Push(text))
-    return live
-
-
 @pytest.mark.parametrize(
     "command",
     [

@@ -51,16 +51,6 @@ from session_actor.state.state import State
 
 from .live import Live, picture
 
-
-@pytest.fixture
-def live() -> Live:
-    """Frames 1, 2, 3 on main."""
-    live = Live()
-    for text in "abc":
-        live.do(Push(text))
-    return live
-
-
 # --- rule 2: names ---
 
 
