@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from .checks import check_timeout
+from .checks import check_kind, check_timeout
 from .mailbox import DEFAULT_MAILBOX, MailboxSpec
+from .restart import Backoff, Intensity
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
 
     from .gen_server import GenServer
-    from .restart import Backoff, Intensity, RestartKind
+    from .restart import RestartKind
     from .supervisor_base import SupervisorBase
 
 Shutdown: TypeAlias = float | Literal["kill"] | None
@@ -46,7 +47,8 @@ class ChildSpec:
 
     Raises:
         ValueError: not exactly one of start and task, an unknown restart kind, seconds that are negative or NaN.
-        TypeError: the id is not hashable, start or task is not a function.
+        TypeError: the id is not hashable, start or task is not a function, mailbox, intensity or backoff is of another
+            class.
     """
 
     id: Hashable
@@ -80,6 +82,11 @@ class ChildSpec:
         else:
             check_timeout("shutdown_s", self.shutdown_s)
         check_timeout("init_timeout_s", self.init_timeout_s)
+        check_kind(f"child {self.id!r}: mailbox", self.mailbox, MailboxSpec)
+        if self.intensity is not None:
+            check_kind(f"child {self.id!r}: intensity", self.intensity, Intensity)
+        if self.backoff is not None:
+            check_kind(f"child {self.id!r}: backoff", self.backoff, Backoff)
 
 
 def shutdown_of(spec: ChildSpec, kind: Literal["worker", "supervisor"]) -> Shutdown:

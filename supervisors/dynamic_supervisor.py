@@ -37,6 +37,7 @@ class DynamicSupervisor(Tree):
 
     Raises:
         ValueError: an unknown on_exhausted, or max_children below 0.
+        TypeError: intensity or backoff is of another class.
     """
 
     def __init__(

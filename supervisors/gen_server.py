@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
+from .checks import awaited
 from .coroutines import is_async, watched
 from .errors import NotStarted, Refusal, SupervisorError, shown
 from .exits import Ending, ExitReason, asked_reason
@@ -220,7 +221,7 @@ class GenServer:
 async def run_continues(server: GenServer, following: Continue | None) -> None:
     """Run `handle_continue` as long as it asks for another."""
     while following is not None:
-        following = await server.handle_continue(following.argument)
+        following = await awaited(server, "handle_continue", server.handle_continue(following.argument))
 
 
 def _marked(cls: type) -> list[tuple[str, tuple[type, ...]]]:

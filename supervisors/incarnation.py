@@ -8,6 +8,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+from .checks import awaited
 from .errors import (
     CrashSummary,
     InitFailed,
@@ -31,7 +32,7 @@ from .slot import NO_HANDLERS, NOBODY, SHUT, Slot
 from .supervisor_base import SupervisorBase
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Coroutine
 
     from .messages import Continue
 
@@ -153,7 +154,7 @@ async def _open(slot: Slot) -> Continue | Ignore | None:
     made.attach(slot)
     slot.opening = made
     try:
-        following = await _within(slot, made.init())
+        following = await _within(slot, awaited(made, "init", made.init()))
     finally:
         slot.opening = None
     if not isinstance(following, Ignore):
@@ -163,7 +164,7 @@ async def _open(slot: Slot) -> Continue | Ignore | None:
     return following
 
 
-async def _within(slot: Slot, init: Coroutine[Any, Any, Continue | Ignore | None]) -> Continue | Ignore | None:
+async def _within(slot: Slot, init: Awaitable[Continue | Ignore | None]) -> Continue | Ignore | None:
     """Give `init` its time and no more."""
     limit_s, task = slot.spec.init_timeout_s, slot.task
     if limit_s is None or task is None:
@@ -228,7 +229,7 @@ async def _terminate(slot: Slot, server: GenServer, reason: ExitReason) -> None:
 
     async def body() -> None:
         begun.append(True)
-        await server.terminate(reason)
+        await awaited(server, "terminate", server.terminate(reason))
 
     def cut() -> None:  # not before the first step: a task cancelled then never runs at all
         if begun:

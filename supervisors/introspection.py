@@ -6,6 +6,7 @@ import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .checks import awaited
 from .errors import CrashSummary, Refusal, SupervisorError, UnknownMessage, shown
 from .slot import NOBODY
 
@@ -174,7 +175,7 @@ async def change_code(ref: ServerRef, factory: Callable[[], GenServer], timeout_
         old = _server(slot)
         new = factory()
         new.attach(slot)
-        state = await new.code_change(old.version, old.get_state())
+        state = await awaited(new, "code_change", new.code_change(old.version, old.get_state()))
         if not given_up:
             new.set_state(state)
             put(slot, new)

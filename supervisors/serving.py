@@ -162,7 +162,9 @@ async def run_one(slot: Slot, item: Item) -> None:
     handler = kind.find_handler(type(message))
     if handler is None:
         if pending is not None:
-            pending.fail(UnknownMessage(f"server {shown(slot.id)} has no handler for {type(message).__qualname__}"))
+            name = type(message).__qualname__
+            why = f"server {shown(slot.id)} has no handler for {name}: mark a method of its class @handles({name})"
+            pending.fail(UnknownMessage(why))
             return
         handler = kind.handle_info
     slot.current = CASTING if pending is None else pending
@@ -292,5 +294,7 @@ def traced(slot: Slot, kind: Any, message: object) -> None:
         return
     try:
         slot.trace(TraceEvent(kind, slot.id, type(message)))
-    except Exception:  # noqa: BLE001 - the watcher's fault must not become the server's
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001 - the watcher's fault, also a CancelledError, must not become the server's
         slot.trace = None

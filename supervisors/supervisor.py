@@ -46,6 +46,7 @@ class Supervisor(Tree):
     Raises:
         ChildExists: two children have one id.
         ValueError: an unknown strategy.
+        TypeError: intensity, backoff or a child is of another class.
     """
 
     def __init__(

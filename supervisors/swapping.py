@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from .checks import check_timeout
+from .checks import awaited, check_timeout
 from .errors import Refusal, SupervisorError, shown
 from .introspection import SystemCallFailed, ask, hold, let_go, put
 
@@ -189,7 +189,7 @@ async def replace(
     before `new` takes the state.
     """
     new.attach(slot)
-    changed = await new.code_change(version, value)
+    changed = await awaited(new, "code_change", new.code_change(version, value))
     check()
-    await new.swap_in(changed)
+    await awaited(new, "swap_in", new.swap_in(changed))
     put(slot, new)

@@ -9,7 +9,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
-from .checks import check_timeout
+from .checks import check_kind, check_timeout
 from .child_spec import ChildSpec, shutdown_of
 from .deadlock import refuse_own_task, waiting
 from .errors import AlreadyStarted, ChildExists, ChildNotFound, NotStarted, RestartsExhausted, ServerDown, shown
@@ -66,6 +66,8 @@ class Tree(SupervisorBase):
         """Prepare; see the subclasses."""
         self.intensity = Intensity() if intensity is None else intensity
         self.backoff = Backoff() if backoff is None else backoff
+        check_kind("intensity", self.intensity, Intensity)
+        check_kind("backoff", self.backoff, Backoff)
         self.on_event = on_event
         self.slot: Slot | None = None
         self._clock = clock
