@@ -12,6 +12,18 @@ from .entry_samples import PDF, PNG, everything, native, result
 from .test_render_any import requested
 
 STAND_IN = b"skip_thought_signature_validator"
+TOOLS = [
+    {
+        "function_declarations": [
+            {
+                "name": "look",
+                "description": "Looks.",
+                "parameters_json_schema": {"type": "object", "properties": {"where": {}}},
+            },
+            {"name": "go", "parameters_json_schema": {"type": "object", "properties": {}}},
+        ]
+    }
+]
 
 
 def test_a_conversation_of_everything():
@@ -57,18 +69,7 @@ def test_a_conversation_of_everything():
             "max_output_tokens": 1_000,
             "automatic_function_calling": {"disable": True},
             "system_instruction": "Be brief.",
-            "tools": [
-                {
-                    "function_declarations": [
-                        {
-                            "name": "look",
-                            "description": "Looks.",
-                            "parameters_json_schema": {"type": "object", "properties": {"where": {}}},
-                        },
-                        {"name": "go", "parameters_json_schema": {"type": "object", "properties": {}}},
-                    ]
-                }
-            ],
+            "tools": TOOLS,
         },
     }
 

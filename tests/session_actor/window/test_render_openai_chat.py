@@ -16,6 +16,18 @@ from .asked import Asked
 from .entry_samples import everything, result
 from .test_render_any import requested
 
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "look",
+            "description": "Looks.",
+            "parameters": {"type": "object", "properties": {"where": {}}},
+        },
+    },
+    {"type": "function", "function": {"name": "go", "parameters": {"type": "object", "properties": {}}}},
+]
+
 
 def test_a_conversation_of_everything():
     assert requested("openai_chat", everything("openai_chat")) == {
@@ -57,17 +69,7 @@ def test_a_conversation_of_everything():
             {"role": "assistant", "content": "A cat. "},
             {"role": "user", "content": "Continue."},
         ],
-        "tools": [
-            {
-                "type": "function",
-                "function": {
-                    "name": "look",
-                    "description": "Looks.",
-                    "parameters": {"type": "object", "properties": {"where": {}}},
-                },
-            },
-            {"type": "function", "function": {"name": "go", "parameters": {"type": "object", "properties": {}}}},
-        ],
+        "tools": TOOLS,
     }
 
 
