@@ -16,7 +16,7 @@ from .notes import Notes
 from .results import placeholder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from session_actor.blocks import CallRef
     from session_actor.dialects import Dialect
@@ -31,7 +31,11 @@ _Said: TypeAlias = Text | Thinking | ToolCall | Native
 
 
 class Draft:
-    """One assistant entry, the results of its calls and what the user said then; the first of a view: user's only."""
+    """One assistant entry, the results of its calls and what the user said then; the first of a view: user's only.
+
+    A program that a provider runs may call us again and again, each time in an answer of its own, before its result
+    comes. So long it is not known whether it can be shown, and the rounds before stay in the draft.
+    """
 
     __slots__ = (
         "after",
@@ -47,6 +51,7 @@ class Draft:
         "paused",
         "pieces",
         "results",
+        "rounds",
         "user",
         "user_place",
     )
@@ -57,8 +62,10 @@ class Draft:
         self.last_frame = 0
         self.user_place: Place | None = None
         self.pieces: list[Piece] = []
+        self.rounds: tuple[Draft, ...] = ()
+        """The rounds before of programs that still run; nothing changes in them any more."""
         self.opened = frozenset[str]()
-        """The provider's own calls of the entry before that it may hold the results of."""
+        """The provider's own calls of entries before that it may hold the results of."""
         self.calls: dict[CallRef, Call] = {}
         self.results: dict[CallRef, ShownResult] = {}
         self.after: dict[CallRef, list[UserBlock]] = {}
@@ -78,7 +85,7 @@ class Draft:
         other = Draft()
         other.first, other.last_frame, other.user_place = self.first, self.last_frame, self.user_place
         other.is_closed, other.paused, other.opened = self.is_closed, self.paused, self.opened
-        other.may_wait = self.may_wait
+        other.may_wait, other.rounds = self.may_wait, self.rounds
         other.pieces, other.user, other.media = list(self.pieces), list(self.user), list(self.media)
         other.calls, other.results, other.held = dict(self.calls), dict(self.results), dict(self.held)
         other.after, other.notes = dict(self.after), self.notes.copy()
@@ -115,45 +122,64 @@ class Draft:
         """
         if not self.may_wait or not self.calls or self._after():
             return frozenset()
-        return frozenset(_pairs(self.pieces, self.opened)[1])
+        own = _pairs(self.pieces, self.opened)[1]
+        return frozenset((*own, *(self.opened - _closed(self.pieces))))
+
+    def goes_on(self, pieces: Sequence[Piece]) -> bool:
+        """Whether an answer of these is another round of a program that waits (docs, "Programmatic tool calling")."""
+        waiting = self.waiting()
+        return bool(waiting) and any(caller_of(piece.block) in waiting for piece in pieces)
+
+    def next_round(self) -> Draft:
+        """The draft of the answer that follows, behind this one's rounds and its own."""
+        made = Draft()
+        made.opened, made.rounds = self.waiting(), (*self.rounds, self)
+        return made
 
     def chunk(self, dialect: Dialect, floating: Sequence[Piece] = (), answered: frozenset[str] | None = None) -> Chunk:
         """What it makes. `floating`: reasoning that stands alone at the end, and is not shown there.
 
         `answered`: which of the provider's own calls the next entry holds the results of; None: there is none yet.
         """
-        notes = self.notes.copy()
-        entries: list[Entry] = []
-        waits = self.waiting() if answered is None else self.waiting() & answered
-        if self.pieces:
-            entries.append(AssistantEntry(self._said(dialect, notes, waits)))
-        if self.calls:
-            entries.append(ResultsEntry(tuple([self._result(call, notes) for call in self.calls.values()])))
-        if user := self._after():
-            entries.append(UserEntry(user))
+        notes, waits = Notes(), self.waiting() if answered is None else self.waiting() & answered
+        rounds = (*self.rounds, self)
+        shown = waits.union(*(_closed(one.pieces) for one in rounds[1:]))
+        entries = [entry for one in rounds for entry in one._entries(dialect, notes, shown)]  # noqa: SLF001 - its own
+        user = self._after()
         for piece in floating:
             notes.omit(words.THINKING, piece.frame)
+        first = rounds[0].first
         return Chunk(
             tuple(entries),
-            self.first[0],
+            first[0],
             self.last_frame,
             None if self.user_place is None else self.user_place[0],
             tuple(notes.omitted),
             tuple(notes.added),
             (self.paused and not user) or (bool(waits) and answered is None),
-            self.first[1],
+            first[1],
             0 if self.user_place is None else self.user_place[1],
-            tuple(self.media),
+            tuple(held for one in rounds for held in one.media),
         )
 
-    def _paired(self, notes: Notes, waits: frozenset[str]) -> list[Piece]:
+    def _entries(self, dialect: Dialect, notes: Notes, shown: frozenset[str]) -> Iterator[Entry]:
+        """Those of one round. `shown`: which of the provider's own calls have their result later, or wait for it."""
+        notes.extend(self.notes)
+        if self.pieces:
+            yield AssistantEntry(self._said(dialect, notes, shown))
+        if self.calls:
+            yield ResultsEntry(tuple([self._result(call, notes) for call in self.calls.values()]))
+        if user := self._after():
+            yield UserEntry(user)
+
+    def _paired(self, notes: Notes, later: frozenset[str]) -> list[Piece]:
         """What it says without the provider's own calls that have no result, and results without their call."""
         pieces = self.pieces
         if all(piece.opens is None and piece.closes is None for piece in pieces):
             return pieces
         left_out, waiting = _pairs(pieces, self.opened)
         if not self.paused or self.user:
-            left_out.update(place for call, place in waiting.items() if call not in waits)
+            left_out.update(place for call, place in waiting.items() if call not in later)
         for place in left_out:
             notes.omit(words.NATIVE, pieces[place].frame)
         return [piece for place, piece in enumerate(pieces) if place not in left_out] if left_out else pieces
@@ -169,8 +195,8 @@ class Draft:
             notes.add(words.HELD if shown.why == "held" else words.INTERRUPTED, call.ref.frame)
         return shown
 
-    def _said(self, dialect: Dialect, notes: Notes, waits: frozenset[str]) -> tuple[_Said, ...]:
-        pieces = self._paired(notes, waits)
+    def _said(self, dialect: Dialect, notes: Notes, later: frozenset[str]) -> tuple[_Said, ...]:
+        pieces = self._paired(notes, later)
         if dialect != "openai_chat":  # there it is a field of the message and has no place
             pieces = _without_last_reasoning(pieces, notes)
         if dialect == "anthropic":
@@ -178,7 +204,7 @@ class Draft:
         if not any(piece.is_solid for piece in pieces):
             notes.add(words.BROKEN, self.last_frame)
             return (Text(texts.BROKEN_OFF),)
-        shown = frozenset(piece.opens for piece in pieces if piece.opens)
+        shown = (self.opened & later).union(piece.opens for piece in pieces if piece.opens)
         blocks = [_called_by(piece.block, shown) for piece in pieces]
         if dialect == "anthropic" and self.calls:  # refuses anything after a call
             blocks.sort(key=lambda block: type(block) is ToolCall)
@@ -206,14 +232,24 @@ def _pairs(pieces: Sequence[Piece], before: frozenset[str]) -> tuple[set[int], d
     return left_out, waiting
 
 
+def _closed(pieces: Sequence[Piece]) -> frozenset[str]:
+    return frozenset(piece.closes for piece in pieces if piece.closes)
+
+
+def caller_of(block: object) -> str:
+    """The id of the program that makes a call; empty for any other block, and for a call of the model itself."""
+    if type(block) is not ToolCall or block.more is NULL:
+        return ""
+    caller = block.more_value.get("caller")
+    made_by = cast("dict[str, Any]", caller).get("tool_id") if isinstance(caller, dict) else None
+    return made_by if isinstance(made_by, str) else ""
+
+
 def _called_by(block: _Said, shown: frozenset[str]) -> _Said:
     """A block as it is; of a call that a program made which is not shown, without saying so."""
-    if type(block) is not ToolCall or block.more is NULL:
+    if type(block) is not ToolCall or caller_of(block) in {"", *shown}:
         return block
     more = block.more_value
-    caller = more.get("caller")
-    if not isinstance(caller, dict) or cast("dict[str, Any]", caller).get("tool_id", "") in {"", *shown}:
-        return block
     del more["caller"]
     return msgspec.structs.replace(block, more=checked(free, more or None, "more"))
 

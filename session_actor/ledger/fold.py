@@ -214,6 +214,9 @@ class Fold:
     def _begin_chunk(self, frame: int, pieces: Sequence[Piece]) -> None:
         """Finish the open chunk, so that its last entry is no assistant's, and begin the next, with these pieces."""
         draft = self._draft
+        if draft.goes_on(pieces):
+            self._draft = draft.next_round()
+            return
         if draft.may_go_on:
             draft.user.append(Text(texts.CONTINUE))
             draft.notes.add(words.CONTINUE, frame)

@@ -5,7 +5,7 @@ use", "Errors" (common validation errors), "Mid-conversation system messages" (a
 answers: "`tool_use` ids must be unique", "If an assistant message contains any thinking blocks, the first block must
 be `thinking` or `redacted_thinking`" (github.com/anthropics/claude-code/issues/20705), "The final block in an assistant
 message cannot be `thinking`" (github.com/tailcallhq/forgecode/issues/2107), "final assistant content cannot end with
-trailing whitespace".
+trailing whitespace", "source tool `srvtoolu_…` not found for tool use block" (github.com/vercel/ai/issues/12504).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Turns:
         self._role: str | None = None
         self._open: dict[str, str] = {}  # the calls of the turn before: id -> path
         self._server: dict[str, str] = {}  # the server's own calls without a result
+        self._programs: set[str] = set()  # all of the server's own calls so far
         self._seen: set[str] = set()
         self.tool_blocks = False
         self.prefill: str | None = None
@@ -155,13 +156,23 @@ class Turns:
             if kind in SERVER_CALLS:
                 self._new_id(path, call_id)
                 self._server[call_id] = path
+                self._programs.add(call_id)
             elif kind in SERVER_RESULTS and self._server.pop(call_id, None) is None:
                 self._problems.add(path, "no-call", f"no call {named(call_id)} of the server's tools before it")
+        self._callers(blocks)
         if last or self._open:  # a paused turn goes on; a program waits for our results
             return
         for call_id, path in self._server.items():
             self._problems.add(path, "unanswered", f"no result for {named(call_id)} in its message")
         self._server.clear()
+
+    def _callers(self, blocks: _Blocks) -> None:
+        """Check that calls are of programs that are there: "source tool `srvtoolu_…` not found for tool use block"."""
+        for path, kind, block in blocks:
+            caller = self._problems.mapping(f"{path}.caller", block["caller"]) if block.get("caller") else None
+            made_by = None if caller is None or kind != "tool_use" else caller.get("tool_id")
+            if isinstance(made_by, str) and made_by not in self._programs:
+                self._problems.add(f"{path}.caller", "no-call", f"no program {named(made_by)} before it")
 
     def _ends_well(self, place: str, value: object, blocks: _Blocks) -> None:
         """Check what the model shall go on with."""
