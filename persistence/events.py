@@ -53,7 +53,9 @@ class Events:
     def _call(self, on_event: OnEvent, event: StoreEvent) -> None:
         try:
             copy_context().run(on_event, event)
-        except Exception as error:  # noqa: BLE001 - the watcher's fault must not become the store's
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the watcher's fault, also a CancelledError, is not the store's
             self.on_event = None
             self._log("event_hook_detached", {"error": type(error).__name__})
 

@@ -69,6 +69,8 @@ def emit(  # noqa: PLR0917 - the rarer the later
         return
     try:
         supervisor.on_event(Event(kind, slot.id, reason, slot.restarts, delay_s, waiting))
-    except Exception as error:  # noqa: BLE001 - the watcher's fault must not become the tree's
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - the watcher's fault, also a CancelledError, is not the tree's
         supervisor.on_event = None
         logger().warning("event_hook_detached", error=str(CrashSummary.of(error)))

@@ -84,7 +84,9 @@ class Waiters:
                 self.position, callback = queue.popleft()
                 try:  # as `tell`, without its call
                     callback(None)
-                except Exception as raised:  # noqa: BLE001  the same
+                except (KeyboardInterrupt, SystemExit):
+                    raise
+                except BaseException as raised:  # noqa: BLE001  the same
                     _report(raised)
             self.position = self.goal
         except BaseException:
@@ -119,11 +121,13 @@ def tell(callback: Reached, error: BaseException | None) -> None:
     """Call back; a callback that raises is logged and harms nobody else."""
     try:
         callback(error)
-    except Exception as raised:  # noqa: BLE001  one waiter's mistake is not the writer's
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as raised:  # noqa: BLE001  one waiter's mistake is not the writer's
         _report(raised)
 
 
-def _report(raised: Exception) -> None:
+def _report(raised: BaseException) -> None:
     from session_actor.persistence.safe_log import LOGGER
 
     LOGGER.error("store.callback_raised", error=type(raised).__name__)

@@ -67,7 +67,9 @@ def checked(rule: Rule[Value], value: object, where: str) -> Value:
         return rule(value)
     except _Bad as bad:
         raise bad.error(where + "".join(reversed(bad.steps)), bad.why) from None
-    except Exception as error:  # noqa: BLE001 - a value may be of a caller's own class, and that may raise anything
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a value may be of a caller's own class, and that may raise anything
         raise InvalidArgument(where, f"cannot be read: it raised {type(error).__name__}") from None
 
 

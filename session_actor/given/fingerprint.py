@@ -38,9 +38,9 @@ def fingerprint(command: Command) -> str:
                 _feed(digest, value)
     except RecursionError:
         raise InvalidArgument("an argument", "is nested too deeply to be stored") from None
-    except InvalidArgument:
+    except (InvalidArgument, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as error:  # noqa: BLE001 - a value may be of a caller's own class, and that may raise anything
+    except BaseException as error:  # noqa: BLE001 - a value may be of a caller's own class, and that may raise anything
         raise InvalidArgument("an argument", f"cannot be read: it raised {type(error).__name__}") from None
     return digest.hexdigest()
 

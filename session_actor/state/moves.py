@@ -217,7 +217,9 @@ def _same(ours: Frame, given: Frame) -> bool:
         return True
     try:
         return given == ours
-    except Exception:  # noqa: BLE001 - what compares may be a class of the caller's
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001 - what compares may be a class of the caller's
         return False
 
 

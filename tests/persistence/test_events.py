@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 
 import pytest
@@ -98,9 +99,10 @@ async def test_a_torn_end_is_told_when_the_store_is_opened(root):
     assert told[0].metadata["path"] == path
 
 
-async def test_a_hook_that_raises_is_detached_and_reported_and_the_store_goes_on(root):
+@pytest.mark.parametrize("error", [KeyError, asyncio.CancelledError, GeneratorExit])
+async def test_a_hook_that_raises_is_detached_and_reported_and_the_store_goes_on(root, error):
     def raising(_):
-        raise KeyError("mine")
+        raise error("mine")
 
     disk = TroubledDisk()
     async with opened(FileStore(root, disk=disk, on_event=raising)) as store:

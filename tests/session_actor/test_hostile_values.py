@@ -296,6 +296,20 @@ async def test_a_level_may_be_of_a_class_derived_from_str(tmp_path):
         assert session.durable_seq["synced"] == await session.flush(hostile(str)("synced"))
 
 
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit])
+async def test_whatever_kind_of_exception_a_value_raises_its_session_does_not_crash(error):
+    class Arguments(dict):
+        def items(self):
+            raise error
+
+    async with SessionService.open(MemoryStore()) as service:
+        session = await service.session("user-42", create=True)
+        for key in (None, "k"):
+            with pytest.raises(InvalidArgument, match=error.__name__):
+                await session.add_assistant("", tool_calls=[ToolCall("c", "tide", Arguments(at=1))], key=key)
+        assert (await session.push("still", "here")).id == 1
+
+
 # --- the means -------------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""What belongs to the event loop of a service is refused by name elsewhere, and nobody else is harmed by the attempt."""
+"""What belongs to the event loop of a service is refused by name elsewhere, and nobody is harmed by that."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from session_actor import MemoryStore, SessionService, WrongLoop
 from session_actor.errors import SessionActorError
@@ -56,7 +58,9 @@ async def test_a_feed_is_neither_made_nor_closed_in_another_thread():
         assert (await anext(feed)).kind == "pushed"
 
 
-async def test_a_cold_frame_is_read_on_no_other_loop_and_where_it_belongs(tmp_path: Path, monkeypatch):
+async def test_a_cold_frame_is_read_on_no_other_loop_and_where_it_belongs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(snapshots, "RESTING_RECORDS", 2)
     async with SessionService.open(tmp_path) as service:
         session = await service.session("user-42", create=True)

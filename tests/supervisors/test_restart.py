@@ -253,9 +253,12 @@ async def test_quarantine_fails_everything_that_waits_at_once(life: Life) -> Non
         assert statistics(ref).restarts == 0
 
 
-async def test_an_event_hook_that_raises_is_detached_and_nothing_else_happens(life: Life) -> None:
+@pytest.mark.parametrize("error", [Boom, asyncio.CancelledError, GeneratorExit])
+async def test_an_event_hook_that_raises_is_detached_and_nothing_else_happens(
+    life: Life, error: type[BaseException]
+) -> None:
     def hook(_: Any) -> None:
-        raise Boom
+        raise error
 
     async with Supervisor([life.spec()], on_event=hook) as root:
         assert root.on_event is None

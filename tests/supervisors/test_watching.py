@@ -247,9 +247,10 @@ async def test_changed_code_takes_the_state_over_or_leaves_the_old_server(life: 
         assert await ref.call(Run(lambda server: server.seen)) == ["changed", 3]
 
 
-async def test_a_trace_function_that_raises_is_detached(life: Life) -> None:
+@pytest.mark.parametrize("error", [Boom, asyncio.CancelledError, GeneratorExit])
+async def test_a_trace_function_that_raises_is_detached(life: Life, error: type[BaseException]) -> None:
     def raising(_: Any) -> None:
-        raise Boom
+        raise error
 
     async with Supervisor([life.spec()]) as root:
         ref = await idle(root.child("server"))
