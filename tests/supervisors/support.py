@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 from contextvars import ContextVar
+from math import inf
+from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -185,7 +187,10 @@ async def until(condition: Callable[[], bool], limit: int = 2000) -> None:
 
 
 async def idle(ref: ServerRef) -> ServerRef:
-    """Wait until the server would take an inline call."""
+    """Wait until the server would take an inline call, and let it, however long a busy machine makes this turn."""
     await ref.started()
     await until(lambda: ref.slot.door == 0)
+    budget = ref.slot.floor.budget
+    if budget._now is perf_counter:  # else the test moves the clock
+        budget.check_at = inf
     return ref

@@ -215,6 +215,7 @@ async def test_a_server_that_is_stopped_while_its_start_waits_for_its_turn_ends(
 async def test_when_the_budget_is_spent_a_call_is_queued_and_answered_after_the_turn(life: Life) -> None:
     async with DynamicSupervisor() as root:
         ref = await idle(root.spawn(life.spec()))
+        ref.slot.floor.budget.check_at = 0.0
         results = []
         while not results or not isinstance(results[-1], PendingReply):
             results.append(ref.dispatch(Add()))

@@ -12,6 +12,8 @@ import pytest
 from session_actor.supervisors import Call, GenServer, Refusal, Supervisor, handles
 from session_actor.supervisors.child_spec import ChildSpec
 
+from .support import idle
+
 
 class No(Refusal):
     pass
@@ -55,6 +57,7 @@ async def inline(ref) -> None:
 
 
 async def borrowed(ref) -> None:
+    await idle(ref)
     ref.borrow(None)
 
 

@@ -50,6 +50,7 @@ async def test_stop_behind_100_000_queued_messages_is_seen_after_at_most_one_of_
         ref = await idle(root.spawn(life.spec(mailbox=MailboxSpec(limit=200_000))))
         for _ in range(100_000):
             ref.cast(Note())
+        ref.slot.floor.budget.check_at = 0.0  # which `idle` took away
         await until(lambda: bool(life.log))
         handled = len(life.log)
         assert handled < 100_000

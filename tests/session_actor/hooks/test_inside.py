@@ -37,7 +37,8 @@ async def again(service, change):
 
 
 async def dispatched(session):
-    return session.ref.dispatch(Push("x", "y"))
+    reply = session.ref.dispatch(Push("x", "y"))
+    return await reply.wait()  # it is refused at once, or in a later turn of the loop when this one is spent
 
 
 def from_thread(loop, session):
