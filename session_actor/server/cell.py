@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from session_actor import telemetry
 from session_actor.errors import CallTimeout
@@ -34,6 +34,21 @@ if TYPE_CHECKING:
 _LOOK_S: Final = 0.005
 NOTHING: Final = Table()
 """The table of every session that is not loaded; nothing is ever in it."""
+
+
+class ServerId(NamedTuple):
+    """The id of a session's server, new each time that the session is loaded; it is shown as the session's."""
+
+    session: str
+    number: int
+
+    def __repr__(self) -> str:
+        """Its session's id, in quotes: what errors and `repr` say."""
+        return repr(self.session)
+
+    def __str__(self) -> str:
+        """Its session's id: what the log says."""
+        return self.session
 
 
 @dataclass(slots=True)
