@@ -31,15 +31,23 @@ def _rebuild(kind: type[PersistenceError], args: tuple[object, ...], attributes:
 class StoreLocked(PersistenceError):
     """Another process (or another store object of this one) has the store open. One process per store."""
 
-    def __init__(self, path: str, pid: int | None, why: str = "") -> None:
-        """`pid`: the holder, None when it could not be read. `why` replaces the usual explanation."""
+    def __init__(self, path: str, pid: int | None, why: str = "", *, here: bool = False) -> None:
+        """`pid`: the holder, None when it could not be read. `why` replaces the usual explanation.
+
+        `here`: it is this process that has it. Its pid alone does not say so: the next container has the same ones.
+        """
         unknown = "another process (its pid is not in LOCK: `fuser` or `lsof` on that file name it)"
         holder = unknown if pid is None else f"process {pid}"
-        why = why or (
+        ours = (
+            "this process has it open already: go on with the service or store that has it, close that first, or use "
+            "another directory"
+        )
+        theirs = (
             f"it is in use by {holder}; one process per store: stop that process, wait until it hands over or ends "
             "(lock_timeout_s), or use another directory; of several workers (uvicorn --workers) only one can have it: "
             "run one, or give each worker a directory and its sessions"
         )
+        why = why or (ours if here else theirs)
         super().__init__(f"cannot open the store at {path}: {why}")
         self.path = path
         self.pid = pid

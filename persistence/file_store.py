@@ -116,7 +116,7 @@ class FileStore(LoadingStore):
     async def open(self) -> None:
         """See `Store.open`."""
         if self._engine is not None or self._changing:
-            raise StoreLocked(self._root, os.getpid())
+            raise StoreLocked(self._root, os.getpid(), here=True)
         self._changing = True
         engine = Engine(
             self._disk,

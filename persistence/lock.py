@@ -54,13 +54,14 @@ class StoreLock:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while not self.try_acquire():
             if deadline is not None and time.monotonic() >= deadline:
-                raise StoreLocked(str(self._path.parent), await self._told_holder())
+                pid = await self._told_holder()
+                raise StoreLocked(str(self._path.parent), pid, here=pid == os.getpid() and self._is_held_here())
             await asyncio.sleep(_RETRY_S)
 
     def try_acquire(self) -> bool:
         """Take the lock if it is free and return whether it was. Raises as `acquire`."""
         if self._fd is not None:
-            raise StoreLocked(str(self._path.parent), os.getpid())
+            raise StoreLocked(str(self._path.parent), os.getpid(), here=True)
         fd = self._open()
         try:
             taken = _flock(fd) and self._is_current(fd)
@@ -143,6 +144,12 @@ class StoreLock:
                 return pid
             await asyncio.sleep(_RETRY_S)
         return None
+
+    def _is_held_here(self) -> bool:
+        with contextlib.suppress(OSError):
+            wanted = self._path.stat()
+            return any(lock._fd is not None and os.path.samestat(os.fstat(lock._fd), wanted) for lock in _held)  # noqa: SLF001
+        return False
 
     def _holder(self) -> int | None:
         fd = self._open()

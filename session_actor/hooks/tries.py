@@ -30,6 +30,10 @@ _LEAVES: Final = (SystemExit, KeyboardInterrupt)
 """What ends more than a hook."""
 
 
+class HookNotAsync(TypeError):
+    """The function of a hook gave nothing that can be awaited: it is no async function."""
+
+
 class HookLate(Exception):
     """A try took longer than its hook allows."""
 
@@ -213,7 +217,7 @@ async def _told(hook: Hook, context: HookContext) -> None:
 
 def _awaitable(answer: object) -> Awaitable[object]:
     if not inspect.isawaitable(answer):
-        raise TypeError("a hook must be an async function")
+        raise HookNotAsync
     return answer
 
 

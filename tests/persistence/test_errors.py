@@ -14,6 +14,7 @@ from session_actor.persistence.errors import PersistenceError
 EXAMPLES = [
     errors.StoreLocked("/data", 17),
     errors.StoreLocked("/data", None),
+    errors.StoreLocked("/data", 1, here=True),
     errors.NetworkFileSystem("/data", "nfs4"),
     errors.NotAStore("/data", "there is no such directory"),
     errors.StoreVersionTooNew("/data/log/1.ndjson", "version 2", "versions 1 to 1"),

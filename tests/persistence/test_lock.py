@@ -89,6 +89,7 @@ async def test_a_second_process_is_refused_at_once_with_the_holder_s_pid(path, l
     assert caught.value.pid == holder.pid
     assert f"process {holder.pid}" in str(caught.value)
     assert "one process per store" in str(caught.value)
+    assert "this process" not in str(caught.value)
     assert str(path.parent) in str(caught.value)
     assert not lock.held
 
@@ -140,6 +141,7 @@ async def test_two_stores_of_one_process_exclude_each_other(path, lock):
     with pytest.raises(StoreLocked) as caught:
         await StoreLock(path).acquire()
     assert caught.value.pid == os.getpid()
+    assert "this process has it open already" in str(caught.value)
     with pytest.raises(StoreLocked):
         await lock.acquire()
     lock.release()
@@ -347,3 +349,11 @@ def test_a_network_file_system_is_refused_unless_asked_for(tmp_path, monkeypatch
 def test_a_local_or_unknown_file_system_is_taken(tmp_path, monkeypatch, kind):
     monkeypatch.setattr("session_actor.persistence.lock.file_system_of", lambda _: kind)
     assert check_local(tmp_path) is None
+
+
+async def test_a_holder_with_the_same_pid_in_another_container_is_not_taken_for_this_process(path, lock):
+    with another_process_holds(path):
+        path.write_text(f"{os.getpid()}\n")
+        with pytest.raises(StoreLocked, match="one process per store") as caught:
+            await lock.acquire()
+    assert caught.value.pid == os.getpid()

@@ -224,7 +224,7 @@ async def test_an_exchange_that_is_waited_for_comes_in_order_of_arrival(session)
 
 async def test_a_second_service_on_the_same_directory_is_refused_by_name(folder):
     async with SessionService.open(folder):
-        with pytest.raises(StoreLocked):
+        with pytest.raises(StoreLocked, match="this process has it open already: go on with the service"):
             async with SessionService.open(folder):
                 pass
 

@@ -120,7 +120,7 @@ async def test_a_hook_that_is_no_async_function_fails_and_is_told(store):
         with capture_logs() as logs:
             await service.session("user-42", create=True)
             await until(lambda: logs)
-        assert logs[0]["error"] == "TypeError"
+        assert logs[0]["error"] == "HookNotAsync"
 
 
 async def test_hooks_that_are_not_mandatory_are_called_once_whatever_happens(calls, store):
