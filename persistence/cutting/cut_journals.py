@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
 
 from session_actor.persistence.catalog.catalog import CatalogRow
-from session_actor.persistence.errors import CatalogCorrupt, StoreCorrupt, StoreVersionTooNew
+from session_actor.persistence.errors import CatalogCorrupt, LogCorrupt, StoreCorrupt, StoreVersionTooNew
 from session_actor.persistence.files.names import journal_path
 from session_actor.persistence.journals.journal_writer import JournalWriter
 from session_actor.persistence.log.scan import is_tombstone
@@ -193,6 +194,21 @@ def _cut_to(disk: Disk, path: str, size: int) -> None:
             file.truncate(size)
     finally:
         file.close()
+
+
+def contents_of(disk: Disk, segment: Segment) -> bytes:
+    """The bytes of a sealed segment, which must be those that were written. Blocks. Raises `LogCorrupt`, OSError."""
+    if segment.data is not None:
+        return segment.data
+    file = segment.file or disk.open(segment.path)
+    try:
+        data = file.read(0, segment.end)
+    finally:
+        if file is not segment.file:
+            file.close()
+    if crc32(data) != segment.crc:
+        raise LogCorrupt(segment.path, 0, "its bytes are not those that were written")
+    return data
 
 
 async def by_session(segments: list[Segment]) -> Spans:

@@ -19,13 +19,12 @@ import time
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
-from zlib import crc32
 
-from session_actor.persistence.errors import LogCorrupt, PersistenceError, StoreClosed
+from session_actor.persistence.errors import PersistenceError, StoreClosed
 from session_actor.persistence.reserve import is_full
 
 from .cut_commit import Commits, CutCommit
-from .cut_journals import CutJournals, by_session, note_dead
+from .cut_journals import CutJournals, by_session, contents_of, note_dead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -174,7 +173,7 @@ class Cutter:
             if not segments:
                 return 0, None
             await self._thread.run(self._log.hold_commit_room)
-            contents = [await self._thread.run(partial(self._contents, segment)) for segment in segments]
+            contents = [await self._thread.run(partial(contents_of, self._disk, segment)) for segment in segments]
             spans = self._without_left(await by_session(segments), again=segments[0].cut)
             note_dead(spans, contents)
             refusals: Refusals = {}
@@ -236,20 +235,6 @@ class Cutter:
         """The folders of journals that are refused: their records stay in the log."""
         left = {log for segment in self._log.sealed if segment.cut for log in segment.spans}
         return tuple(sorted({self._journals.folder_of(log) for log in left}))
-
-    def _contents(self, segment: Segment) -> bytes:
-        """The bytes of a segment, which must be those that were written."""
-        if segment.data is not None:
-            return segment.data
-        file = segment.file or self._disk.open(segment.path)
-        try:
-            data = file.read(0, segment.end)
-        finally:
-            if file is not segment.file:
-                file.close()
-        if crc32(data) != segment.crc:
-            raise LogCorrupt(segment.path, 0, "its bytes are not those that were written")
-        return data
 
     # --- journals -----------------------------------------------------------------------------------------------------
 
