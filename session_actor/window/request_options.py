@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from session_actor.blocks import NULL, thawed
-from session_actor.budget.calibration import ceiling
+from session_actor.budget.ceilings import ceiling
 from session_actor.budget.readings import NOTHING, Key, Learned
 from session_actor.budget.reserves import reserves
 from session_actor.dialects import checked_dialect
@@ -99,6 +99,11 @@ class Ask(NamedTuple):
     def warned(self) -> Key | None:
         """The same when requests for it were refused as too long; None: none was."""
         return None if ceiling(self.learned, self.key, self.room.allowance) is None else self.key
+
+    def with_output(self, wanted: int) -> Ask:
+        """The same, for an answer of that length, as far as model and window allow it."""
+        room, calibrated_room, result_cap = _room(self.profile, wanted)
+        return self._replace(wanted_output=wanted, room=room, calibrated_room=calibrated_room, result_cap=result_cap)
 
     def output(self, *, calibrated: bool = False) -> int:
         """The longest answer that it asks for [tokens]: unless it was said, one for which a plain call will do."""

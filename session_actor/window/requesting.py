@@ -23,6 +23,7 @@ from .errors import ContextOverflow, NothingToSend, RequestForgotten
 from .fitting import fitted, measured
 from .request_options import ask
 from .requests_made import astray, failed, mark_of
+from .thinking_room import with_room_to_think
 from .window import window_of
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _shorter(state: State, event: Requested, refused: RequestRefused) -> bool:
 
 
 def _ask(state: State, command: BuildRequest, head: int | None) -> Ask:
-    return ask(
+    asked = ask(
         state,
         _top(state, head),
         command.dialect,
@@ -143,6 +144,7 @@ def _ask(state: State, command: BuildRequest, head: int | None) -> Ask:
         command.extra,
         command.ephemeral,
     )
+    return with_room_to_think(asked)
 
 
 def _top(state: State, head: int | None) -> Frame:
