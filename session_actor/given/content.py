@@ -190,7 +190,7 @@ def call(value: object) -> str | CallRef:
         return text(value)
     if type(value) is CallRef:
         return call_ref(value)
-    raise _Bad(f"must be a call id or a CallRef, got {type(value).__name__}")
+    raise _Bad(f"must be a call id or a CallRef, as `ref` of a PendingCall is, got {type(value).__name__}")
 
 
 def maybe(rule: Rule[Value]) -> Rule[Value | None]:
@@ -203,6 +203,8 @@ def blocks(value: object) -> tuple[Block, ...]:
     if is_a(value, str):
         given = text(value)
         return (Text(given),) if given else ()
+    if not is_a(value, _LISTS):
+        raise _Bad(f"must be a str, or a list or a tuple of strs and blocks such as Text, got {type(value).__name__}")
     return _each(_block, value)
 
 
@@ -317,7 +319,7 @@ def _block(value: object) -> Block:
     if is_a(value, str):
         return Text(text(value))
     if type(value) not in _BLOCKS or not isinstance(value, Block):  # the second for type checkers
-        raise _Bad(f"must be a block or a str, got {type(value).__name__}")
+        raise _Bad(f"must be a str or a block such as Text, got {type(value).__name__}")
     return struct(value, type(value))
 
 

@@ -41,5 +41,5 @@ def refuse_owned(key: str, owned: frozenset[str], where: str) -> None:
         raise InvalidArgument(
             where,
             "is what the session sets: model and max_output_tokens are arguments of build_request, system prompt and "
-            "tools are given by configure, the conversation is the ledger's",
+            "tools are given by configure, the messages are those of the session",
         )

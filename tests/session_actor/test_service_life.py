@@ -189,8 +189,9 @@ async def test_the_reference_of_a_session_answers_with_the_errors_of_the_package
 
     with pytest.raises(SessionCrashed):
         await session.ref.call(Poison())
-    with pytest.raises(UnknownMessage):
+    with pytest.raises(UnknownMessage, match="server 'user-42' has no handler for"):
         await session.ref.call(Nonsense())
+    assert repr(session.ref) == "<ServerRef 'user-42' running>"
     assert (await session.ref.call(Push("1", ""))).id == 1
     assert statistics(session.ref).handled >= 1
     await service.delete("user-42")
