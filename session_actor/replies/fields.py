@@ -92,7 +92,7 @@ class Fields:
     def some(self, *names: str) -> msgspec.Raw:
         """Those of these fields that it has, as a free value; NULL when it has none.
 
-        A `caller` that is the model itself is left out: it is the same as none (Anthropic, "Programmatic tool calling").
+        A `caller` that is the model itself is left out, as it may be (Anthropic, "Programmatic tool calling").
         """
         plain = self.plain()
         kept = {name: plain[name] for name in names if plain.get(name) is not None}
