@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
-from session_actor import BacklogFull, FileStore, HandoverFailed, NotDurable, Session, SessionService, StoreDegraded
+from session_actor import BacklogFull, FileStore, HandoverFailed, Session, SessionService, StoreDegraded
 
+from ..persistence.disks import until_synced
 from .mounts import fill, need_mounts, tmpfs
 from .verified import damage_in
 
@@ -28,16 +30,6 @@ async def until_refused(session: Session, answered: list[str]) -> None:
                 answered.append(str(len(answered)))
 
 
-async def flushed(session: Session) -> None:
-    """Wait until all is synced; an attempt that was under way when room was made may fail yet, and is told."""
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                return await session.flush("synced", timeout_s=None)
-            except NotDurable:
-                await asyncio.sleep(0.01)
-
-
 async def test_a_full_disk_keeps_the_old_process_serving_until_there_is_room(tmp_path):
     need_mounts()
     with tmpfs(tmp_path / "disk", 8 * MB) as disk:
@@ -54,7 +46,7 @@ async def test_a_full_disk_keeps_the_old_process_serving_until_there_is_room(tmp
         assert [frame.user_input for frame in await session.stack()] == answered
 
         (disk / "filler").unlink()
-        await flushed(session)
+        await until_synced(partial(session.flush, timeout_s=None))
         await service.handover("process")
         assert damage_in(disk / "store") == []
         async with SessionService.open(disk / "store") as heir:
@@ -81,7 +73,7 @@ async def test_an_heir_takes_over_on_a_disk_that_is_full(tmp_path):
         assert [frame.user_input for frame in await session.stack()] == ["0"]
 
         (disk / "filler").unlink()
-        await flushed(session)
+        await until_synced(partial(session.flush, timeout_s=None))
         await session.push("1")
         await heir.close()
         assert damage_in(disk / "store") == []

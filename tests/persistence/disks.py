@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import threading
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from session_actor.persistence import Level, NotDurable
 from session_actor.persistence.files.storage import OsDisk
+
+
+async def until_synced(flush: Callable[[Level], Awaitable[object]], patience_s: float = 60) -> None:
+    """Wait until a disk that serves again has all; a try that was under way while it refused may fail yet, and is told.
+
+    `flush`: a session's or a store's.
+    """
+    async with asyncio.timeout(patience_s):
+        while True:
+            try:
+                await flush("synced")
+            except NotDurable:
+                await asyncio.sleep(0.001)
+            else:
+                return
 
 
 class Dead(OSError):

@@ -8,9 +8,9 @@ import gc
 
 import pytest
 
-from session_actor import FileStore, HandedOver, HandoverFailed, NotDurable, ServiceClosed, SessionService
+from session_actor import FileStore, HandedOver, HandoverFailed, ServiceClosed, SessionService
 
-from ...persistence.disks import TroubledDisk
+from ...persistence.disks import TroubledDisk, until_synced
 from ..conftest import reopened
 from .handing import inputs
 
@@ -41,15 +41,6 @@ def refuse(disk: TroubledDisk) -> None:
     disk.errors |= dict.fromkeys(("write", "create", "preallocate", "sync"), errno.EIO)
 
 
-async def settled(service: SessionService) -> None:
-    """The disk serves again, and all that waited for it is on it."""
-    while True:
-        try:
-            return await service._lifetime.population.store.flush("synced")
-        except NotDurable:  # of a try that was under way while the disk still refused
-            await asyncio.sleep(0)
-
-
 async def test_a_service_whose_disk_refuses_is_not_handed_over_and_goes_on(service, folder, disk):
     session = await service.session("user-42", create=True)
     await session.push("before", durability="synced")
@@ -62,7 +53,7 @@ async def test_a_service_whose_disk_refuses_is_not_handed_over_and_goes_on(servi
     assert await inputs(session) == ["before", "only in memory"]
     assert (await service.session("user-42")).id == "user-42"
     disk.errors.clear()
-    await settled(service)
+    await until_synced(service._lifetime.population.store.flush)
     await session.push("afterwards")
     assert service.health().live == 1
     await service.handover("process")
@@ -93,7 +84,7 @@ async def test_a_disk_that_hangs_does_not_hold_the_old_one_for_ever(service, fol
     assert await inputs(session) == ["only in memory"]
 
     gate.set()
-    await settled(service)
+    await until_synced(service._lifetime.population.store.flush)
     await service.handover("process")
     async with reopened(folder) as session:
         assert await inputs(session) == ["only in memory"]
@@ -141,7 +132,7 @@ async def test_a_disk_that_fails_when_calls_are_refused_already_leaves_the_old_o
         assert len(refused) == 1
         assert await inputs(session) == answered
         disk.errors.clear()
-        await settled(service)
+        await until_synced(service._lifetime.population.store.flush)
         assert [(await one.push("afterwards")).user_input for one in (session, idle)] == ["afterwards"] * 2
         assert service.health().live == 2
     async with reopened(folder) as session:
@@ -189,4 +180,4 @@ async def test_a_handover_that_nobody_waits_for_fails_without_a_report(service, 
     assert service.health().live == 1
     assert await inputs(session) == ["only in memory"]
     disk.errors.clear()
-    await settled(service)
+    await until_synced(service._lifetime.population.store.flush)

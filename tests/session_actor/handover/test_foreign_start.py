@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from session_actor import FileStore, HandedOver, HandoverFailed, NotDurable, ServiceDown, SessionService
+from session_actor import FileStore, HandedOver, HandoverFailed, ServiceDown, SessionService
 from session_actor.service.lifetime import Lifetime
 
-from ...persistence.disks import TroubledDisk
+from ...persistence.disks import TroubledDisk, until_synced
 from ..test_service_start import STEPS, cancelled_at, is_whole, none_left
 
 
@@ -91,18 +91,6 @@ async def test_a_takeover_from_a_service_that_cannot_close_refuses_what_waits_an
     await is_whole(SessionService.open(folder))
 
 
-async def until_synced(session) -> None:
-    """The disk serves again, and has all."""
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                await session.flush("synced")
-            except NotDurable:
-                await asyncio.sleep(0.01)
-            else:
-                return
-
-
 async def test_a_takeover_while_the_disk_refuses_fails_as_any_and_the_old_one_goes_on(tmp_path):
     disk = TroubledDisk()
     old = SessionService.open(FileStore(tmp_path / "store", disk=disk))
@@ -116,7 +104,7 @@ async def test_a_takeover_while_the_disk_refuses_fails_as_any_and_the_old_one_go
         await heir.start()
     assert not session._cell.ref.slot.suspended
     disk.errors.clear()
-    await until_synced(session)
+    await until_synced(session.flush)
     async with SessionService.take(await offered(old)) as heir:
         assert [frame.user_input for frame in await (await heir.session("a")).stack()] == ["1"]
     assert await none_left()
