@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from msgspec import UNSET, UnsetType
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from session_actor.persistence import Level
     from session_actor.server.cell import Cell
     from session_actor.server.prune import PruneReport
+    from session_actor.supervisors import Call
     from session_actor.supervisors.slot import Slot
+
+Reply = TypeVar("Reply")
 
 
 class SessionRef(ServerRef):
@@ -38,6 +41,11 @@ class SessionRef(ServerRef):
         """Made by `Session.ref`."""
         super().__init__(slot)
         self._session = session
+
+    @overload
+    async def call(self, message: Call[Reply], timeout_s: float | None = 5.0) -> Reply: ...
+    @overload
+    async def call(self, message: object, timeout_s: float | None = 5.0) -> Any: ...
 
     async def call(self, message: Any, timeout_s: float | None = 5.0) -> Any:
         """Send a typed message and return its reply: `Session.send`."""

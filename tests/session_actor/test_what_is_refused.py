@@ -1,8 +1,10 @@
 """What is easily given wrong is refused with what to give instead."""
 
+from typing import assert_type
+
 import pytest
 
-from session_actor import InvalidArgument, MemoryStore, SessionService, Text, ToolCall, Turn
+from session_actor import Frame, InvalidArgument, MemoryStore, Pop, Push, SessionService, Text, ToolCall, Turn
 from session_actor.given.content import blocks, call, checked
 
 DICT = {"type": "text", "text": "what the user said"}
@@ -33,3 +35,10 @@ async def test_a_pending_call_in_the_place_of_its_ref_is_told_so() -> None:
         with pytest.raises(InvalidArgument, match=r"what the session sets.*the messages are those of the session"):
             await session.build_request("openai_chat", model="gpt-4o", extra={"messages": []})
         assert len(await session.pending_calls()) == 1
+
+
+async def test_what_a_message_sent_to_the_reference_is_answered_with_has_its_type() -> None:
+    async with SessionService.open(MemoryStore()) as service:
+        session = await service.session("user-42", create=True)
+        frame = assert_type(await session.ref.call(Push("a", "b")), Frame)
+        assert assert_type(await session.ref.call(Pop()), list[Frame]) == [frame]
