@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from session_actor import telemetry
@@ -23,7 +24,7 @@ from session_actor.persistence import (
     check_session_id,
 )
 from session_actor.server.cell import Birth, Cell
-from session_actor.service_errors import ServiceClosed, SessionExists
+from session_actor.service_errors import ServiceClosed, SessionDeleted, SessionExists
 from session_actor.state.history import created
 
 from .deadline import deadline_in, seconds_left
@@ -258,12 +259,15 @@ class SessionService(Ends, HandsOver):
         return await self._loaded(session_id, Birth(lambda: (first,)), timeout_s)
 
     async def _loaded(self, session_id: str, birth: Birth | None, timeout_s: float | None) -> Session:
-        people = self._people()
-        fresh = birth is not None and people.cell(session_id).state is None
-        session = Session(await people.load(session_id, birth, timeout_s))
-        if fresh and self._options.durability != "async":
-            await session.flush(self._options.durability, timeout_s=timeout_s)
-        return session
+        while True:
+            people = self._people()
+            fresh = birth is not None and people.cell(session_id).state is None
+            session = Session(await people.load(session_id, birth, timeout_s))
+            if not fresh or self._options.durability == "async":
+                return session
+            with suppress(SessionDeleted):  # as in `load`: a session made now is another one
+                await session.flush(self._options.durability, timeout_s=timeout_s)
+                return session
 
     def _cell(self, session_id: str) -> Cell:
         return self._people().cell(_checked(session_id))

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -14,6 +15,7 @@ from session_actor import (
     SessionActorError,
     SessionCrashed,
     SessionDeleted,
+    SessionNotFound,
     SessionService,
     StoreError,
     telemetry,
@@ -198,3 +200,16 @@ async def test_who_has_no_reply_in_time_is_told_of_the_session_and_how_to_ask_ag
             await session.push("one", durability="synced", key="k", timeout_s=0.001)
         assert (late.value.started, late.value.timeout_s) == (True, 0.001)
         assert (await session.push("one", durability="synced", key="k")).id == 1
+
+
+async def test_who_makes_a_session_while_another_deletes_it_gets_one_whenever_that_is(tmp_path):
+    async with SessionService.open(tmp_path, durability="synced") as service:
+        for turns in range(40):
+            making = asyncio.ensure_future(service.session("user-42", create=True))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            with suppress(SessionNotFound):
+                await service.delete("user-42")
+            made = await making
+            with suppress(SessionDeleted):  # made, told and deleted
+                await made.push("tide")
