@@ -11,7 +11,7 @@ import pytest
 
 from session_actor.supervisors import CallTimeout, DeadlockError, Supervisor
 
-from .support import Add, Get, Hold, Life, RunAsync, turns
+from .support import Add, Get, Hold, Life, RunAsync, eager_task, turns
 
 
 def in_gather(*calls: Any) -> Any:
@@ -44,8 +44,7 @@ async def in_task_that_is_awaited_later(call: Any) -> Any:
 
 
 async def in_eager_task(call: Any) -> Any:
-    loop = asyncio.get_running_loop()
-    return await vars(asyncio)["eager_task_factory"](loop, call)
+    return await eager_task(asyncio.get_running_loop(), call)
 
 
 async def in_tasks(call: Any) -> Any:

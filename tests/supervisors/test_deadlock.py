@@ -10,7 +10,7 @@ import pytest
 
 from session_actor.supervisors import DeadlockError, Supervisor, statistics
 
-from .support import Add, Defer, Get, Hold, Life, Note, Run, RunAsync, idle, turns
+from .support import Add, Defer, Get, Hold, Life, Note, Run, RunAsync, eager_task, idle, turns
 
 
 class Watch:
@@ -142,7 +142,7 @@ async def test_a_task_that_a_handler_started_eagerly_may_call_the_server(
     def start_task(server: Any) -> None:
         tasks.append(asyncio.ensure_future(server.ref.call(Add(5))))
 
-    asyncio.get_running_loop().set_task_factory(vars(asyncio)["eager_task_factory"])
+    asyncio.get_running_loop().set_task_factory(eager_task)
     async with Supervisor([life.spec()]) as root:
         ref = await idle(root.child("server"))
         if queued:
@@ -165,7 +165,7 @@ async def test_a_handler_that_calls_itself_in_a_task_that_another_handler_starte
     async def call_b() -> Any:
         return await root.child("b").call(Run(call_self))
 
-    asyncio.get_running_loop().set_task_factory(vars(asyncio)["eager_task_factory"])
+    asyncio.get_running_loop().set_task_factory(eager_task)
     async with Supervisor([Life().spec("a"), Life().spec("b")]) as root:
         a, _ = await idle(root.child("a")), await idle(root.child("b"))
         await a.call(Run(lambda _: tasks.append(asyncio.ensure_future(call_b()))))
