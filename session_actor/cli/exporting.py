@@ -6,6 +6,7 @@ import asyncio
 import codecs
 import contextlib
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
@@ -85,7 +86,7 @@ def command(
 
 def _check_outside(root: str, output: str) -> None:
     """Refuse to write among the files of the store. Raises Stop."""
-    if Path(output).resolve().is_relative_to(Path(root).resolve()):
+    if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(root)):  # which takes links in a circle, too
         raise Stop(f"{output} is inside the store, where nothing but its own files may be: give another place")
 
 

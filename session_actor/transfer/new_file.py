@@ -58,7 +58,11 @@ class NewFile:
         self._target = os.path.realpath(self._path)
         must_be_file(self._target, "out")
         unfinished = f"{self._target}.{secrets.token_hex(4)}.part"
-        self._file = cast("BinaryIO", Path(unfinished).open("xb"))  # noqa: SIM115 - closed by the steps below
+        try:
+            self._file = cast("BinaryIO", Path(unfinished).open("xb"))  # noqa: SIM115 - closed by the steps below
+        except OSError as error:
+            error.filename = self._target  # what was asked for
+            raise
         self._unfinished = unfinished
         try:
             with suppress(FileNotFoundError):

@@ -182,3 +182,17 @@ def test_an_export_goes_nowhere_into_the_store(run, folder, tmp_path, name):
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
     assert "is inside the store" in ran.err
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("loop", "Too many levels of symbolic links"), ("none/file", "No such file")]
+)
+def test_a_place_that_no_export_can_be_written_to_is_named_in_one_line(run, made, tmp_path, name, why):
+    (tmp_path / "loop").symlink_to("loop")
+    before = sorted(tmp_path.rglob("*"))
+    ran = run("export", made, "chat/7", "-o", tmp_path / name)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert why in ran.err
+    assert f"{tmp_path / name}" in ran.err
+    assert ".part" not in ran.err
+    assert sorted(tmp_path.rglob("*")) == before
