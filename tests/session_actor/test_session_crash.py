@@ -11,6 +11,7 @@ from session_actor.commands import Push
 from session_actor.service_errors import SessionCrashed, SessionQuarantined
 from session_actor.supervisors import statistics
 
+from ..unhurried import unhurried
 from .conftest import Poison, seen
 
 
@@ -140,6 +141,7 @@ async def test_a_cancelled_caller_gives_up_the_wait_and_not_the_record(service, 
 
 async def test_a_request_that_is_cancelled_before_its_push_begins_to_wait_has_pushed(session):
     async def turn() -> None:
+        unhurried(session.ref)
         asyncio.current_task().cancel()
         await session.push("one", "")
         await session.push("two", "")

@@ -13,6 +13,7 @@ from session_actor import MemoryStore, SessionService
 from session_actor.errors import HeadMoved, InvalidArgument, KeyConflict, LevelUnreachable
 from session_actor.service_errors import SessionCrashed
 
+from ..unhurried import unhurried
 from .conftest import Poison, reopened
 
 CHILD = Path(__file__).with_name("child_pusher.py")
@@ -44,6 +45,7 @@ async def test_replies_of_different_levels_leave_in_the_order_of_their_changes(f
 async def test_the_mailbox_goes_on_while_replies_wait_for_the_disk(folder):
     async with SessionService.open(folder) as service:
         session = await service.session("user-42", create=True)
+        unhurried(session.ref)
         waiting = asyncio.ensure_future(session.push("slow", "", durability="synced"))
         await asyncio.sleep(0)
         quick = await session.push("quick", "", durability="async")
