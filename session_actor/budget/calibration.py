@@ -17,7 +17,8 @@ from __future__ import annotations
 from math import exp
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .readings import Ceiling, Failure, Key, Learned, Quote, Reading, Shown, kept
+from .ceilings import answered, ceiling_of, place_of
+from .readings import Ceiling, Key, Learned, Quote, Reading, Shown, kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,14 +58,14 @@ _OFFSET_SHARE, _OFFSET_TOKENS = 0.5, 2_000
 """The fixed part costs no more beside its estimate than this share of it and so many tokens: what a first reading shows
 beyond is the messages'."""
 
+_LITTLE: Final = 4
+"""Of two readings whose fixed parts differ by more than a fourth of the messages between them, neither tells what these
+cost."""
+
 _BELOW: Final = 0.8
-"""A request was refused: the model is believed to take at most this share of it …"""
-_STEP: Final = 1.1
-"""… and so many times more with every answer since."""
+"""A request was refused: the model is believed to take at most this share of it."""
 _LOWEST_SHARE: Final = 4
 """A limit below a fourth of what was refused is believed to be something else."""
-_LARGEST: Final = 100_000_000
-"""No window is so large: a ceiling that has gone up to it says nothing any more."""
 _KEYS: Final = 8
 """The most keys whose refusals are remembered."""
 
@@ -94,14 +95,15 @@ def price(shown: Shown, learned: Learned, on_path: OnPath) -> Quote:
     """
     same = _of_model(learned, shown.key)
     ratio, off = _rate(same, shown.key)
-    anchor = _newest(same, shown.key, shown.view, on_path)
+    anchor = _anchor(same, shown, off, on_path)
     fixed = shown.fixed + _offset(same, shown)
     if anchor is not None:
-        since = abs(shown.messages - anchor.messages) + abs(shown.tail - anchor.tail)
+        since = _since(anchor, shown)
         added = ratio * (shown.messages - anchor.messages + shown.tail - anchor.tail)
-        total = anchor.real + (shown.fixed - anchor.fixed) + added
+        other = 0 if shown.fixed == anchor.fixed else fixed - (anchor.fixed + anchor.offset)
+        total = anchor.real + other + added
         doubt = off * since
-        margin = max(_MARGIN, _SURE * off) * since + _MARGIN_ANCHORED * anchor.real
+        margin = max(_MARGIN, _SURE * off) * since + _MARGIN_ANCHORED * anchor.real + _MARGIN * abs(other)
     else:
         found = _spans(shown, [one for one in same if on_path(one.head)], ratio)
         unmeasured = sum(span.top - span.bottom for span in found if not span.measured)
@@ -109,11 +111,12 @@ def price(shown: Shown, learned: Learned, on_path: OnPath) -> Quote:
         doubt = (off if same else _UNKNOWN) * unmeasured + _MEASURED * (shown.messages - unmeasured)
         share = unmeasured / shown.messages if shown.messages else 1.0
         margin = total * (max(_MARGIN, _SURE * off) * share + _MARGIN_REPRICED * (1 - share))
+    tokens = max(0, round(total))
     return Quote(
         *shown[:-1],
-        tokens=max(0, round(total)),
+        tokens=tokens,
         upper=max(0, round(total + margin)),
-        fixed_tokens=max(0, round(fixed)),
+        fixed_tokens=min(max(0, round(fixed)), tokens),  # a provider may have counted less than it did before
         doubt=round(doubt),
         anchored=anchor is not None,
     )
@@ -137,15 +140,9 @@ def learn(learned: Learned, quote: Quote, real: int, on_path: OnPath) -> Learned
         return learned
     place = (quote.key, quote.view, quote.head)
     others = [one for one in learned.readings if (one.key, one.view, one.head) != place]
-    before = _newest(others, quote.key, quote.view, on_path)
+    before = _before(others, quote, on_path)
     reading = _first(others, quote, real) if before is None else _next(before, quote, real)
-    ceilings = [_corrected(one, quote.key, real) for one in learned.ceilings]
-    failures = [_answered(one, quote.key, real) for one in learned.failures]
-    return Learned(
-        kept([*others, reading]),
-        tuple(one for one in ceilings if one is not None),
-        tuple(one for one in failures if one is not None),
-    )
+    return Learned(kept([*others, reading]), *answered(learned, quote.key, real))
 
 
 def fail(
@@ -164,7 +161,7 @@ def fail(
     """
     measured = learned if actual is None else learn(learned, quote, actual, on_path)
     known = quote.tokens if actual is None or measured is learned else actual
-    key = _place(quote.key)
+    key = place_of(quote.key)
     found = Ceiling(key, max(1, int(known * _BELOW)))
     if limit is not None and known // _LOWEST_SHARE <= limit < known:
         found = Ceiling(key, max(1, limit), named=True)
@@ -173,24 +170,6 @@ def fail(
         found = before
     others = [one for one in learned.ceilings if one.key != key]
     return Learned(measured.readings, (*others, found)[-_KEYS:], learned.failures)
-
-
-def ceiling(learned: Learned, key: Key, allowance: int = _LARGEST) -> int | None:
-    """The most input tokens that a model is believed to take from its refusals; None: it refused nothing.
-
-    `allowance`: what it takes by its window; what it is believed to take is never above it.
-    """
-    found, failure = ceiling_of(learned, key), _failure_of(learned, key)
-    known = [] if found is None else [found.tokens]
-    if failure is not None:
-        known += [max(1, int(allowance / failure.factor)), failure.ceiling or allowance]
-    return min(known, default=None)
-
-
-def ceiling_of(learned: Learned, key: Key) -> Ceiling | None:
-    """What refusals said of a model under the same instructions, whatever compaction is shown."""
-    place = _place(key)
-    return next((one for one in learned.ceilings if one.key == place), None)
 
 
 def ratio_of(learned: Learned, key: Key) -> float:
@@ -219,10 +198,27 @@ def _of_model(learned: Learned, key: Key) -> list[Reading]:
     return [one for one in learned.readings if one.key.model == model and one.key.dialect == dialect]
 
 
-def _newest(readings: Sequence[Reading], key: Key, view: int, on_path: OnPath) -> Reading | None:
-    """The reading of this key and view with the highest head on the path."""
-    found = [one for one in readings if one.view == view and one.key == key and on_path(one.head)]
-    return max(found, key=_head, default=None)
+def _anchor(same: Sequence[Reading], shown: Shown, off: float, on_path: OnPath) -> Reading | None:
+    """The reading of this key and view that tells most: since it little came, and little of what is fixed is another.
+
+    What is fixed changes with `extra`, such as a response format. Of readings that have the same the newest counts.
+    """
+    newest = {one.fixed: one for one in sorted(_on_path(same, shown, on_path), key=_head)}
+    return min(
+        newest.values(),
+        key=lambda one: (off * _since(one, shown) + _FIXED_SHARE * abs(shown.fixed - one.fixed), -one.head),
+        default=None,
+    )
+
+
+def _on_path(readings: Iterable[Reading], shown: Shown | Quote, on_path: OnPath) -> list[Reading]:
+    """The readings of a key and a view on the path."""
+    return [one for one in readings if one.view == shown.view and one.key == shown.key and on_path(one.head)]
+
+
+def _since(anchor: Reading, shown: Shown) -> int:
+    """What came since, as estimated."""
+    return abs(shown.messages - anchor.messages) + abs(shown.tail - anchor.tail)
 
 
 def _head(reading: Reading) -> int:
@@ -280,13 +276,11 @@ def _weighed(newest_first: Sequence[Reading], prior: _Rate) -> _Rate:
 
 
 def _offset(same: Sequence[Reading], shown: Shown) -> int:
-    """What the fixed part costs beyond its estimate, by the newest reading of its key, else by one of its model."""
-    for one in reversed(same):
-        if one.key == shown.key:
-            return one.offset
-    if not same:
+    """What the fixed part costs beyond its estimate, by the newest reading of it, of its key, or else of its model."""
+    ours = [one for one in same if one.key == shown.key] or same
+    newest = next((one for one in reversed(ours) if one.fixed == shown.fixed), ours[-1] if ours else None)
+    if newest is None:
         return 0
-    newest = same[-1]
     return newest.offset if shown.fixed >= newest.fixed else round(newest.offset * shown.fixed / newest.fixed)
 
 
@@ -328,6 +322,16 @@ def _most_offset(fixed: int) -> int:
     return int(_OFFSET_SHARE * fixed) + _OFFSET_TOKENS
 
 
+def _before(readings: Sequence[Reading], quote: Quote, on_path: OnPath) -> Reading | None:
+    """The newest reading of the same view that tells what came since: it has about the same fixed part."""
+    found = [
+        one
+        for one in _on_path(readings, quote, on_path)
+        if abs(quote.fixed - one.fixed) <= max(0, quote.messages - one.messages) // _LITTLE
+    ]
+    return max(found, key=_head, default=None)
+
+
 def _next(before: Reading, quote: Quote, real: int) -> Reading:
     """A reading after another of the same view: what is fixed, known well or not, is the same in both."""
     fixed = quote.fixed - before.fixed + quote.tail - before.tail
@@ -344,10 +348,10 @@ def _next(before: Reading, quote: Quote, real: int) -> Reading:
 def _first(readings: Sequence[Reading], quote: Quote, real: int) -> Reading:
     """The first reading of a view: the error of its quote is the fixed part's and the messages', as either is in doubt.
 
-    When an earlier reading of the same key has told the fixed part's, it is the messages' alone.
+    When an earlier reading of the same key and fixed part has told that one's, it is the messages' alone.
     """
     offset = quote.fixed_tokens - quote.fixed
-    if not any(one.key == quote.key for one in readings):
+    if not any(one.key == quote.key and one.fixed == quote.fixed for one in readings):
         error = real - quote.tokens
         doubt = (_FIXED_SHARE * quote.fixed + _FIXED_TOKENS) ** 2
         most = _most_offset(quote.fixed)
@@ -360,32 +364,3 @@ def _first(readings: Sequence[Reading], quote: Quote, real: int) -> Reading:
 
 def _estimates(quote: Quote) -> tuple[Key, int, int, int, int, int]:
     return quote.key, quote.view, quote.head, quote.fixed, quote.messages, quote.tail
-
-
-# --- refusals --------------------------------------------------------------------------------------------------------
-
-
-def _place(key: Key) -> Key:
-    return key if not key.generation else Key(key.model, key.dialect, key.configured)
-
-
-def _failure_of(learned: Learned, key: Key) -> Failure | None:
-    return next((one for one in learned.failures if (one.model, one.dialect) == (key.model, key.dialect)), None)
-
-
-def _answered(one: Failure, key: Key, real: int) -> Failure | None:
-    """What is left of an earlier version's after an answer: what it was is measured now."""
-    if (one.model, one.dialect) != (key.model, key.dialect):
-        return one
-    if one.ceiling is None or real > one.ceiling:
-        return None
-    return Failure(one.model, one.dialect, 1.0, one.ceiling)
-
-
-def _corrected(one: Ceiling, key: Key, real: int) -> Ceiling | None:
-    """What is left of a ceiling after an answer: nothing, when a longer request was answered."""
-    if one.key != _place(key):
-        return one
-    if real > one.tokens or one.tokens > _LARGEST:
-        return None
-    return one if one.named else Ceiling(one.key, int(one.tokens * _STEP) + 1)

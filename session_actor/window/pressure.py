@@ -67,14 +67,17 @@ def model_at(state: State, top: Frame | None) -> str:
 def _budget(asked: Ask, fit: Fit, newest: Requested | None) -> Budget:
     quote, fixed = fit.quote, fit.fixed
     scale = quote.fixed_tokens / quote.fixed if quote.fixed else 1.0
-    system, tools, other = (round(scale * part) for part in (fixed.system, fixed.tools, fit.extra))
-    rest = quote.tokens - system - tools - other
+    rest = quote.tokens
+    parts: list[int] = []
+    for part in (fixed.system, fixed.tools, fit.extra):
+        parts.append(min(round(scale * part), rest))
+        rest -= parts[-1]
     sent = _sent(fit, newest)
     messages = rest * sent // (quote.messages + quote.tail) if sent else 0
     return _filled(
         asked,
         calibrated=quote.anchored,
-        parts=(system, tools, other, messages, rest - messages),
+        parts=(parts[0], parts[1], parts[2], messages, rest - messages),
         upper=quote.upper,
     )
 

@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[3]))  # the benches are not instal
 from bench.calibration import simulate
 from bench.calibration_model import TRIM
 from bench.harness import percentile
-from session_actor.budget.calibration import ceiling, fail, learn, price, ratio_of
+from session_actor.budget.calibration import fail, learn, price, ratio_of
+from session_actor.budget.ceilings import ceiling
 from session_actor.budget.readings import LIMIT, NOTHING, Key, Learned, Shown
 
 ROOT = Path(__file__).parents[3]
