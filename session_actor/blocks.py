@@ -37,6 +37,15 @@ class Text(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="text"
     """What Gemini wants back with it unchanged, as base64 (a `thoughtSignature`); None: nothing."""
     phase: str | None = None
     """What a message of Responses is, which wants that back: `commentary` or `final_answer`; None: not said."""
+    more: Free = NULL
+    """What else its provider says of it, as a dict: where it comes from, such as the `annotations` of OpenAI and the
+    `grounding_metadata` and `citation_metadata` of Gemini. `annotations` go back to Responses, which takes them. Any
+    value when given, JSON text in a frame; `more_value` reads it."""
+
+    @property
+    def more_value(self) -> dict[str, Any]:
+        """That as a Python value, a fresh copy each time; empty when there is none."""
+        return _thawed_dict(self.more)
 
     def __repr__(self) -> str:
         """Without the text: it may be private."""
@@ -116,8 +125,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="t
     @property
     def more_value(self) -> dict[str, Any]:
         """That as a Python value, a fresh copy each time; empty when there is none."""
-        value = thawed(self.more)
-        return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        return _thawed_dict(self.more)
 
     def __repr__(self) -> str:
         """Without the arguments."""
@@ -183,6 +191,11 @@ ResultBlock: TypeAlias = Text | Image | Document | Native
 
 Block: TypeAlias = Text | Image | Document | ToolCall | ToolResult | Thinking | Native | Reference
 """Any block."""
+
+
+def _thawed_dict(raw: object) -> dict[str, Any]:
+    value = thawed(raw)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def thawed(raw: object) -> object:

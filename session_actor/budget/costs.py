@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from session_actor.blocks import Document, Image, Native, Text, Thinking, ToolCall
+from session_actor.blocks import NULL, Document, Image, Native, Text, Thinking, ToolCall
 from session_actor.ledger.entries import ResultsEntry
 from session_actor.requests.tools import is_offered
 from session_actor.tokens.estimate import estimate_tokens
@@ -161,7 +161,8 @@ def _name(name: str, family: str) -> int:
 
 def _block(block: Block, family: str, rule: str) -> int:
     if isinstance(block, Text):
-        return estimate_tokens(block.text, family) + _signed(block.signature)
+        cited = 0 if block.more is NULL else value_cost(block.more_value, family)
+        return estimate_tokens(block.text, family) + _signed(block.signature) + cited
     if isinstance(block, Thinking):  # a signature holds all of the thinking, of which the text may be a summary
         return max(estimate_tokens(block.text, family), _signed(block.signature))
     if isinstance(block, Image):

@@ -351,7 +351,7 @@ _MEDIA: Final[dict[str, Rule[object]]] = {
     "dialect": maybe(text),
 }
 _FIELDS: Final[dict[type[msgspec.Struct], dict[str, Rule[object]]]] = {
-    Text: {"text": text, "signature": maybe(text), "phase": maybe(text)},
+    Text: {"text": text, "signature": maybe(text), "phase": maybe(text), "more": free_dict},
     Reference: {"text": text, "source": maybe(text)},
     Image: _MEDIA,
     Document: {**_MEDIA, "name": maybe(text)},

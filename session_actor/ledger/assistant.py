@@ -17,6 +17,8 @@ from .wire import is_clean, object_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import msgspec
+
     from session_actor.blocks import Block
     from session_actor.frames import Turn
 
@@ -114,7 +116,12 @@ class _Reader:
         text = self._clean(block.text)
         if not text.strip():
             return None if signature is None else Piece(Text("", signature), self.frame)
-        return Piece(Text(text, signature, self._phase(block)), self.frame)
+        return Piece(Text(text, signature, self._phase(block), self._more(block, text)), self.frame)
+
+    def _more(self, block: Text, shown: str) -> msgspec.Raw:
+        """Responses alone takes back what it says of a text, which counts the characters of just this one."""
+        goes_back = self.turn.dialect == self.target.dialect == "openai_responses" and shown is block.text
+        return block.more if goes_back else NULL
 
     def _phase(self, block: Text) -> str | None:
         """Models that do not have phases may refuse them, so they go back to their own model only."""

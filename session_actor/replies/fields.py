@@ -90,12 +90,12 @@ class Fields:
         return checked(content.free, kept, self.where)
 
     def some(self, *names: str) -> msgspec.Raw:
-        """Those of these fields that it has, as a free value; NULL when it has none.
+        """Those of these fields that it has, and that are not empty, as a free value; NULL when it has none.
 
         A `caller` that is the model itself is left out, as it may be (Anthropic, "Programmatic tool calling").
         """
         plain = self.plain()
-        kept = {name: plain[name] for name in names if plain.get(name) is not None}
+        kept = {name: plain[name] for name in names if plain.get(name)}
         if kept.get("caller") == {"type": "direct"}:
             del kept["caller"]
         return checked(content.free, kept or None, self.where)

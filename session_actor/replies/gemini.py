@@ -17,6 +17,8 @@ from session_actor.given.content import checked
 from session_actor.given.plain import is_a, plain_str
 from session_actor.requests.texts import without_absent
 
+from .said_of import with_more
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _FREE: Final = frozenset({"args", "response", "part_metadata"})
 """Fields that hold the keys of others: those are not ours to rename."""
+
+_SAID_OF: Final = ("citation_metadata", "grounding_metadata", "url_context_metadata")
+"""What a candidate tells of where its text comes from; a stream does so in the last chunks. No request takes it."""
 
 
 def read(reply: Fields) -> Turn:
@@ -39,6 +44,7 @@ def gathered(chunks: Sequence[Fields]) -> Turn:
     model = stop_reason = None
     usage: Usage | None = None
     blocks: list[Block] = []
+    said_of: dict[str, Any] = {}
     for chunk in chunks:
         model = chunk.word("model_version") or model
         usage = _usage(chunk.one("usage_metadata")) or usage
@@ -51,9 +57,13 @@ def gathered(chunks: Sequence[Fields]) -> Turn:
             stop_reason = candidate.word("finish_reason") or stop_reason
             made = [_block(part, model) for part in candidate.part("content").many("parts")]
             _add(blocks, [block for block in made if block is not None])
+            said_of |= {
+                name: _snake(without_absent(part.plain())) for name in _SAID_OF if (part := candidate.one(name))
+            }
         if not candidates:
             stop_reason = chunk.part("prompt_feedback").word("block_reason") or stop_reason
-    return Turn("assistant", tuple(blocks), usage, model, "gemini", stop_reason)
+    more = checked(content.free, said_of or None, "candidates")
+    return Turn("assistant", tuple(with_more(blocks, more)), usage, model, "gemini", stop_reason)
 
 
 def _add(blocks: list[Block], more: list[Block]) -> None:

@@ -13,6 +13,7 @@ from session_actor.given.plain import is_a
 from session_actor.replies.broken import may_be_cut
 
 from .custom import custom_call
+from .said_of import with_more
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ def _blocks(message: Fields, model: str | None, *, cut: bool) -> Iterator[Block]
     kept = {name: value for name in _BACK_AS_IT_CAME if (value := plain.get(name))}
     if kept:
         yield Native("openai_chat", model, checked(content.free, kept, message.where))
-    yield from _said(message, model)
+    yield from with_more([*_said(message, model)], message.some("annotations"))
     if refusal := message.word("refusal"):
         yield Text(refusal)
     calls = message.many("tool_calls")

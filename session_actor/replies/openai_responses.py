@@ -63,7 +63,7 @@ def _said(message: Fields, model: str | None) -> Iterator[Block]:
             alone = {"type": "message", "role": "assistant", "content": [part.plain()]}
             yield Native("openai_responses", model, checked(content.free, alone, part.where))
         elif text := part.word(key):
-            yield Text(text, phase=phase)
+            yield Text(text, phase=phase, more=part.some("annotations"))
 
 
 def _usage(report: Fields | None) -> Usage | None:

@@ -82,13 +82,21 @@ def _said(entry: AssistantEntry) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     for block in entry.blocks:
         if isinstance(block, Text):
-            item: dict[str, Any] = {"type": "message", "role": "assistant", "content": visible(block.text)}
+            item: dict[str, Any] = {"type": "message", "role": "assistant", "content": _spoken(block)}
             items.append({**item, "phase": block.phase} if block.phase else item)
         elif isinstance(block, ToolCall):
             items.append(_call(block))
         elif isinstance(block, Native) and (value := free_object(block.raw)) is not None:
             items.append(_item(value))
     return items
+
+
+def _spoken(block: Text) -> str | list[dict[str, Any]]:
+    """A text; with what it cites, in the form that has a place for that."""
+    text, annotations = visible(block.text), None if block.more is NULL else more_of(block).get("annotations")
+    if not isinstance(annotations, list):
+        return text
+    return [without_absent({"type": "output_text", "text": text, "annotations": annotations})]
 
 
 def _item(value: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from session_actor.blocks import thawed
 from session_actor.persistence.format.values import MAX_DEPTH
 
 if TYPE_CHECKING:
-    from session_actor.blocks import ToolCall
+    from session_actor.blocks import Text, ToolCall
 
 EMPTY: Final = "(empty)"
 """Shown where a text has no visible character: providers refuse such texts."""
@@ -68,9 +68,9 @@ def free_object(raw: object) -> dict[str, Any] | None:
     return _object(thawed(raw))
 
 
-def more_of(call: ToolCall) -> dict[str, Any]:
-    """What else a call's provider says of it, as it can be sent."""
-    return _object(call.more_value) or {}
+def more_of(block: ToolCall | Text) -> dict[str, Any]:
+    """What else a block's provider says of it, as it can be sent."""
+    return _object(block.more_value) or {}
 
 
 def without_absent(value: dict[str, Any]) -> dict[str, Any]:

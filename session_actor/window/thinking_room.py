@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import msgspec
-
 from session_actor.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ def with_room_to_think(asked: Ask) -> Ask:
 
 def _budget(asked: Ask) -> int | None:
     """How much may be thought within the answer [tokens]; None: nothing was said of it."""
-    text = bytes(asked.extra) if isinstance(asked.extra, msgspec.Raw) else b""
+    text = bytes(asked.extra)
     if asked.dialect != "anthropic" or b'"budget_tokens"' not in text:
         return None
     instructions = asked.instructions

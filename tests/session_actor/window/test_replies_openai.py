@@ -169,7 +169,7 @@ async def test_whether_a_message_is_commentary_goes_back_to_the_model_that_said_
     assert validate_request("openai_responses", request) == []
     assert [item.get("phase") for item in request["input"]] == [None, "commentary", "final_answer", None]
     for dialect, model in [("openai_responses", "gpt-4.1"), ("openai_chat", "gpt-5.5"), ("gemini", "gemini-3-pro")]:
-        assert "final_answer" not in str(await session.build_request(dialect, model=model))
+        assert "final_answer" not in str(dict(await session.build_request(dialect, model=model)))
 
 
 @pytest.mark.parametrize("make", [dict, as_received_response])
