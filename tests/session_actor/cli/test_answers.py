@@ -78,14 +78,14 @@ def test_errors_have_the_codes_that_the_help_tells():
 
 
 @pytest.mark.parametrize("command", [["verify"], ["repair", "--write"], ["import"]])
-async def test_a_store_in_use_is_answered_with_five(folder, command, tmp_path, capsys):
+async def test_a_store_in_use_is_answered_with_five(folder, command, tmp_path):
     (tmp_path / "x.jsonl").write_text('{"role":"user","content":"hi"}\n')
     files = [str(tmp_path / "x.jsonl"), "--form", "openai-chat"] if command == ["import"] else []
+    program = (sys.executable, "-m", "session_actor", command[0], str(folder), *files, *command[1:])
     async with SessionService.open(folder):
-        assert await asyncio.to_thread(main, [command[0], str(folder), *files, *command[1:]]) == 5
-    out, err = capsys.readouterr()
-    assert (out, len(err.splitlines())) == ("", 1)
-    assert str(os.getpid()) in err
+        done = await asyncio.to_thread(subprocess.run, program, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (5, "", 1)
+    assert str(os.getpid()) in done.stderr
 
 
 def test_whoever_stops_reading_ends_it_quietly(made):
