@@ -8,15 +8,24 @@ from session_actor.persistence import PersistenceError
 from session_actor.supervisors import InitFailed, ServerCrashed, ServerQuarantined, SupervisorError
 from session_actor.supervisors import errors as actors
 
-from .errors import CallTimeout, SessionActorError, remade, translate
+from .errors import CallTimeout, SessionActorError, UnknownMessage, remade, translate
 from .service_errors import SessionCrashed, SessionQuarantined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
+def _not_taken(session: str) -> UnknownMessage:
+    return UnknownMessage(
+        f"session {session!r} takes no message of this class: it takes `Push`, `Pop` and the other commands that "
+        "`session_actor` has, each called as a method of the session"
+    )
+
+
 OF_A_SESSION: Final[dict[type[SupervisorError], Callable[[str], SessionActorError]]] = {
     ServerCrashed: SessionCrashed,
     ServerQuarantined: SessionQuarantined,
+    actors.UnknownMessage: _not_taken,
 }
 """Errors that tell the id."""
 

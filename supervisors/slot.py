@@ -372,8 +372,11 @@ class Slot(Tied):
 
     def no_server_error(self) -> ServerError:
         """Make the error of a slot in which no server lives."""
-        what = "a bare task" if self.spec.task is not None else "a supervisor"
-        return UnknownMessage(f"{shown(self.id)} is {what}, which takes no messages and has no state to look into")
+        bare = self.spec.task is not None
+        what = "a bare task" if bare else "a supervisor"
+        instead = "" if bare else ": call the methods of the object that its start= returned"
+        why = f"{shown(self.id)} is {what}, which takes no messages and has no state to look into{instead}"
+        return UnknownMessage(why)
 
     def stopped_error(self) -> ServerError:
         """Make the error of a stopped slot."""

@@ -189,7 +189,7 @@ async def test_the_reference_of_a_session_answers_with_the_errors_of_the_package
 
     with pytest.raises(SessionCrashed):
         await session.ref.call(Poison())
-    with pytest.raises(UnknownMessage, match="server 'user-42' has no handler for"):
+    with pytest.raises(UnknownMessage, match="session 'user-42' takes no message of this class: it takes `Push`"):
         await session.ref.call(Nonsense())
     assert repr(session.ref) == "<ServerRef 'user-42' running>"
     assert (await session.ref.call(Push("1", ""))).id == 1

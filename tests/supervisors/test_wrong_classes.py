@@ -122,3 +122,9 @@ async def test_a_message_without_a_handler_is_answered_with_what_the_class_lacks
             UnknownMessage, match=r"'it' has no handler for Add: mark a method of its class @handles\(Add\)"
         ):
             await root.child("it").call(Add())
+
+
+async def test_a_message_to_a_supervisor_is_answered_with_what_to_call_instead() -> None:
+    async with Supervisor([ChildSpec("it", start=DynamicSupervisor)]) as root:
+        with pytest.raises(UnknownMessage, match=r"'it' is a supervisor, .* the object that its start= returned"):
+            await root.child("it").call(Add())
