@@ -22,6 +22,7 @@ from .log.log import Log
 from .log.session_log import Extent, SessionLog
 from .recovery.recovery import LogRecovery
 from .recovery.restored import Restored
+from .recovery.unsure import unsure_batches
 from .snapshots.snapshot import shelves, slots_without_look
 from .snapshots.snapshotter import Snapshotter
 from .trouble import Trouble
@@ -225,7 +226,20 @@ class Engine:
         for first in range(0, len(alive), ATTACH_SESSIONS):
             group = alive[first : first + ATTACH_SESSIONS]
             await self.read_thread.run(partial(self._attach, group, recovered.first_seqs))
+        if recovered.full is not None:
+            await self._take_over(recovered.full)
         return recovered
+
+    async def _take_over(self, full: OSError) -> None:
+        """Another segment takes over what could not be made durable, at once if there is room, else when there is."""
+        tried: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        batches = await self.read_thread.run(partial(unsure_batches, self._disk, self.log))
+        if not batches:  # all of it is known to be synced
+            return
+        self.syncer.inherit(batches, full)
+        if batches[-1].last:
+            self.syncer.waiters.add(batches[-1].last, lambda _: None if tried.done() else tried.set_result(None))
+            await tried
 
     def _make_root(self) -> None:
         check_free(self._disk, self.layout)

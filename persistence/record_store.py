@@ -160,7 +160,7 @@ class RecordStore:
             written_position=engine.writer.waiters.position,
             synced_position=engine.syncer.waiters.position,
             backlog_records=engine.backlog.appended_position - engine.writer.written_position,
-            backlog_bytes=engine.backlog.held_bytes - engine.syncer.unsynced_bytes + engine.writer.made_bytes,
+            backlog_bytes=engine.backlog.held_bytes - engine.syncer.settled_bytes + engine.writer.made_bytes,
             last_error=engine.trouble.last_error,
             last_error_at_us=engine.trouble.last_error_at_us,
             degraded_since_us=engine.trouble.since_us,

@@ -73,7 +73,7 @@ class TornTail(msgspec.Struct, frozen=True):
     """The byte at which the unfinished part starts."""
     size_bytes: int
     kept_at: str | None
-    """The file that keeps the bytes aside; None when there was nothing but zeros."""
+    """The file that keeps the bytes aside; None when there was nothing but zeros, or the disk is full."""
 
 
 Recovery = Literal["strict", "prefix", "readable"]
@@ -196,7 +196,11 @@ class SessionInfo(msgspec.Struct, frozen=True):
 
 
 class StoreHealth(msgspec.Struct, frozen=True):
-    """How the store is. Positions count the records of all sessions since it was opened."""
+    """How the store is.
+
+    Positions count the records of all sessions since it was opened, and, where a full disk had no room to make them
+    durable then, those that a process that was killed had written last.
+    """
 
     appended_position: int
     written_position: int
@@ -204,7 +208,10 @@ class StoreHealth(msgspec.Struct, frozen=True):
     backlog_records: int = 0
     """Records that wait to be written."""
     backlog_bytes: int = 0
-    """Their weight, as `append` was told it; the length of their lines, once those are made."""
+    """Their weight, as `append` was told it; the length of their lines, once those are made.
+
+    After a sync was refused, what was written and not synced is among them: it is written again.
+    """
     last_error: str | None = None
     """The newest error of the disk, also when the disk works again since."""
     last_error_at_us: int | None = None

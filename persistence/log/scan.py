@@ -95,7 +95,7 @@ class SegmentScan:
         """
         self.path = path
         self.data = data
-        self.size = _used(data)
+        self.size = used_bytes(data)
         """Bytes up to the last one that is not NUL."""
         self.spans: dict[bytes, array[int]] = {}
         """Where the records of each owner begin and end; keys are for `read_owner`."""
@@ -256,7 +256,7 @@ class SegmentScan:
                 del self.spans[owner]
 
 
-def _used(data: bytes) -> int:
+def used_bytes(data: bytes) -> int:
     """How many bytes there are before the NULs at the end; without copying the whole."""
     end = len(data)
     while end > 0:

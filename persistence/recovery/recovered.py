@@ -30,6 +30,8 @@ class Recovered:
         """Segment and offset of each session's newest record in the log."""
         self.first_seqs: dict[SessionLog, int] = {}
         """The number of its oldest record there."""
+        self.full: OSError | None = None
+        """The disk has no room to make durable what an earlier process had written: see `unsure`."""
         self.unsure_births: set[tuple[str, str]] = set()
         """Births that damage names, and that nobody knows: the name itself may be damaged."""
 

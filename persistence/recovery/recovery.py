@@ -11,22 +11,21 @@ import asyncio
 import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Final
-from zlib import crc32
 
 from session_actor.persistence.errors import LineDamaged, LogCorrupt
 from session_actor.persistence.files.keeping import Aside
 from session_actor.persistence.format.header import SegmentRef
 from session_actor.persistence.format.record import decode_record
-from session_actor.persistence.log.chain import beheaded, chain_of, judge, limits_of, proven
+from session_actor.persistence.log.chain import judge, proven
 from session_actor.persistence.log.log import SCRATCH_NAMES, TAKEOVER_NAME, number_of
-from session_actor.persistence.log.scan import Damage, SegmentScan, is_tombstone, read_owner
+from session_actor.persistence.log.scan import Damage, is_tombstone, read_owner
 from session_actor.persistence.log.segment import Segment
-from session_actor.persistence.log.segment_file import read_segment
 from session_actor.persistence.log.session_log import SessionLog
 from session_actor.persistence.reserve import is_full
 from session_actor.persistence.store import TornTail
 
 from .recovered import Recovered
+from .segment_scans import SegmentScans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,14 +33,13 @@ if TYPE_CHECKING:
     from session_actor.persistence.files.disk_thread import DiskThread
     from session_actor.persistence.files.storage import Disk
     from session_actor.persistence.log.log import Log
+    from session_actor.persistence.log.scan import SegmentScan
 
     Known = Callable[[str, str], bool]
 
 _TURN_SESSIONS: Final = 250
 _ALL: Final = 1 << 62
 _NOWHERE: Final = 0, 0, 0
-HELD_BYTES: Final = 64 * 1024 * 1024
-"""This much of the log is kept in memory until it is cut, so that sessions load without reading it again."""
 
 
 class LogRecovery:
@@ -66,6 +64,7 @@ class LogRecovery:
         """
         self._disk = disk
         self._log = log
+        self._scans = SegmentScans(disk, log.path, thread)
         self._aside = Aside(disk, aside)
         self._thread = thread
         self._known = known
@@ -80,7 +79,8 @@ class LogRecovery:
         self._newest: dict[SessionLog, bytes] = {}
         self._last_line: dict[SessionLog, tuple[int, int]] = {}
         self._found = Recovered()
-        self._held = 0
+        self._unsure_from: int | None = None
+        """The oldest segment that could not be made durable, as the disk is full."""
         self._unused: list[tuple[str, int]] = []
         """Segments that end in room that was preallocated, and their sizes without it."""
 
@@ -91,21 +91,16 @@ class LogRecovery:
         `StoreVersionTooNew`, and OSError when the disk refuses.
         """
         numbers = await self._thread.run(lambda: self._tidy(first_live))
-        scans = [await self._thread.run(partial(self._read, number)) for number in numbers]
-        chain, limits = self._chain(scans, first_live, noted)
-        for scan, limit in zip(chain, limits, strict=True):
-            for _ in scan.steps(limit):
-                await asyncio.sleep(0)
+        chain, limits = await self._scans.read(numbers, first_live, noted)
+        self._damage += self._scans.damage
         kept, damage = judge(chain, limits, noted)
         self._damage += damage
-        await self._set_aside(kept, [scan for scan in scans if scan not in kept])
+        counting = {scan.path for scan in kept}
+        await self._set_aside(kept, [path for path in map(self._log.path, numbers) if path not in counting])
         if kept and not kept[-1].is_settled:
-            for scan in kept[proven(kept) :]:
-                if scan.end:
-                    await self._thread.run(partial(self._make_durable, scan))
-            await self._thread.run(lambda: self._disk.sync_dir(self._log.folder))
+            await self._make_all_durable(kept, noted)
         for scan in kept:
-            await self._index(scan, _sure_end(scan, noted) if scan is kept[-1] else scan.end)
+            await self._index(scan, noted, last=scan is kept[-1])
         await self._note_ends()
         await self._bury()
         await self._meet_owners()
@@ -115,6 +110,8 @@ class LogRecovery:
         await self._blame()
         if self._unused and not self._damage:  # what is damaged is left as it was found
             await self._thread.run(self._give_back)
+        if self._found.full is not None and self._damage:
+            await self._thread.run(self._make_durable_in_place)
         damaged = {number for number, _ in self._damage}
         self._log.damaged = min(damaged, default=None)
         self._found.damage, self._found.last_lines = self._damage, self._last_line
@@ -127,22 +124,44 @@ class LogRecovery:
             ends.append((noted.segment, noted.offset))
         self._log.tail = SegmentRef(*max(ends)) if ends else None
 
-    def _make_durable(self, scan: SegmentScan) -> None:
+    async def _make_all_durable(self, kept: list[SegmentScan], noted: SegmentRef | None) -> None:
+        for scan in kept[proven(kept) :]:
+            if not scan.end or (noted is not None and number_of(scan.path) < noted.segment):
+                continue
+            try:
+                await self._thread.run(partial(self._make_durable, scan, await self._scans.data(scan)))
+            except OSError as error:
+                if not is_full(error):
+                    raise
+                self._found.full, self._unsure_from = error, number_of(scan.path)
+                break
+        await self._thread.run(lambda: self._disk.sync_dir(self._log.folder))
+
+    def _make_durable(self, scan: SegmentScan, data: bytes) -> None:
         """What a killed process had written may not be on the disk yet, and what follows must not outlive it.
 
         It is written anew, to another file: had a sync of that process failed, the kernel would take lost pages for
-        clean, and say OK over them (PostgreSQL's fsync lesson of 2018). On a full disk the same file must do.
+        clean, and say OK over them (PostgreSQL's fsync lesson of 2018). On a full disk it waits until there is room:
+        see `unsure`.
         """
         path = self._log.path(TAKEOVER_NAME)
+        self._disk.unlink(path)
         try:
-            self._disk.unlink(path)
-            self._write(path, scan.data, 0, create=True)
+            self._write(path, data, 0, create=True)
             self._disk.rename(path, scan.path)
-        except OSError as error:
-            if not is_full(error):
-                raise
+        except OSError:
             self._disk.unlink(path)
-            self._write(scan.path, scan.data[scan.synced_bytes : scan.end], scan.synced_bytes)
+            raise
+
+    def _make_durable_in_place(self) -> None:
+        """What is damaged is no other segment's to take over: all that is left on a full disk is the same file."""
+        for segment in self._log.sealed:
+            if segment.synced < segment.end:
+                with contextlib.closing(self._disk.open(segment.path)) as file:
+                    data = file.read(segment.synced, segment.end - segment.synced)
+                self._write(segment.path, data, segment.synced)
+                segment.synced = segment.end
+        self._found.full = None
 
     def _write(self, path: str, data: bytes, offset: int, *, create: bool = False) -> None:
         with contextlib.closing(self._disk.open(path, write=True, create=create)) as file:
@@ -177,52 +196,48 @@ class LogRecovery:
             self._settle()
             self._log.remove_leftovers()
 
-    def _read(self, number: int) -> SegmentScan:
-        path = self._log.path(number)
-        data, why = read_segment(self._disk, path)
-        if why:
-            self._damage.append((number, Damage(path, 0, None)))
-        return SegmentScan(path, number, data)
+    async def _set_aside(self, kept: list[SegmentScan], dropped: list[str]) -> None:
+        """Keep a copy of the torn bytes, and move whole segments that do not count.
 
-    def _chain(
-        self, scans: list[SegmentScan], first_live: int, noted: SegmentRef | None
-    ) -> tuple[list[SegmentScan], list[int]]:
-        """The segments that count, oldest first, and up to where each."""
-        by_number = {number_of(scan.path): scan for scan in scans}
-        headers = {number: scan.header for number, scan in by_number.items()}
-        begun = beheaded(headers, lambda number: _synced_bytes(by_number[number]))
-        numbers, missing = chain_of(headers, first_live, begun, noted.segment if noted else 0)
-        self._damage += [(number, Damage(self._log.path(number), 0, None)) for number in missing]
-        sizes = {number: scan.size for number, scan in by_number.items()}
-        return [by_number[number] for number in numbers], limits_of(numbers, headers, sizes)
-
-    async def _set_aside(self, kept: list[SegmentScan], dropped: list[SegmentScan]) -> None:
-        """Keep a copy of the torn bytes, and move whole segments that do not count."""
-        tails = [(scan.path, scan.end, scan.data[scan.end : scan.size]) for scan in kept[-1:] if scan.end < scan.size]
-        tails += [(scan.path, 0, scan.data[: scan.size]) for scan in dropped]
-        for path, offset, data in tails:
-            place = await self._thread.run(partial(self._keep, path, offset, data))
-            if offset or data:
-                self._found.torn.append(TornTail(path, offset, len(data), place))
-        for scan in dropped:
-            await self._thread.run(partial(self._disk.unlink, scan.path))
-        if tails:
+        On a full disk they stay where they are: such segments are moved when the store is opened next.
+        """
+        tails = [scan for scan in kept[-1:] if scan.end < scan.size]
+        for scan in tails:
+            data = (await self._scans.data(scan))[scan.end : scan.size]
+            await self._thread.run(partial(self._keep, scan.path, scan.end, data))
+        for path in dropped:
+            data = await self._scans.bytes_of(path)
+            if await self._thread.run(partial(self._keep, path, 0, data)):
+                await self._thread.run(partial(self._disk.unlink, path))
+        if tails or dropped:
             await self._thread.run(lambda: self._disk.sync_dir(self._log.folder))
 
-    def _keep(self, path: str, offset: int, data: bytes) -> str | None:
-        if not data:
-            return None
-        return self._aside.add(data, f"{_name(path)}-{offset}.torn")
+    def _keep(self, path: str, offset: int, data: bytes) -> bool:
+        """Keep bytes that do not count, and tell of them; False: the disk is full."""
+        place, is_kept = None, True
+        if data:
+            try:
+                place = self._aside.add(data, f"{_name(path)}-{offset}.torn")
+            except OSError as error:
+                if not is_full(error):
+                    raise
+                is_kept = False
+        if offset or data:
+            self._found.torn.append(TornTail(path, offset, len(data), place))
+        return is_kept
 
     # --- whose records ------------------------------------------------------------------------------------------------
 
-    async def _index(self, scan: SegmentScan, end: int) -> None:
-        """Make a sealed segment of a scan, up to offset `end`: note each record with its session."""
-        header = scan.data[: scan.data.find(b"\n") + 1]
+    async def _index(self, scan: SegmentScan, noted: SegmentRef | None, *, last: bool) -> None:
+        """Make a sealed segment of a scan: note each record with its session. `last`: it is the newest."""
+        data = await self._scans.data(scan)
+        header = data[: data.find(b"\n") + 1]
         continues = scan.header.continues if scan.header else None
         segment = Segment(number_of(scan.path), scan.path, None, continues, (header, ""))
+        end = _sure_end(scan, noted) if last else scan.end
         segment.end = segment.written = segment.synced = end
-        data = scan.data
+        if self._unsure_from is not None and segment.number >= self._unsure_from:
+            segment.synced = min(end, _synced_end(scan, noted))
         for count, (owner, places) in enumerate(scan.spans.items(), 1):
             log = self._meet(owner)
             if log is None:
@@ -237,11 +252,9 @@ class LogRecovery:
         for marked in scan.marked:
             if marked.owner in self._owners and is_tombstone(data[marked.begin : marked.end] + b"\n"):
                 self._births[self._owners[marked.owner]].dead = True
-        self._held += len(data)
-        if self._held <= HELD_BYTES:
-            segment.data = data
-        else:
-            segment.crc = await self._thread.run(lambda: crc32(memoryview(data)[:end]))
+        segment.data = scan.data or None
+        if segment.data is None:
+            segment.crc = await self._scans.sum_of(scan, data, segment.synced)
         if len(data) > scan.size:
             self._unused.append((scan.path, scan.size))
         scan.data = b""
@@ -376,13 +389,10 @@ def _sure_end(scan: SegmentScan, noted: SegmentRef | None) -> int:
     """
     if not scan.is_settled:
         return scan.end
+    return _synced_end(scan, noted)
+
+
+def _synced_end(scan: SegmentScan, noted: SegmentRef | None) -> int:
+    """Up to where a segment is surely on the disk, whatever is made so."""
     is_noted = noted is not None and noted.segment == number_of(scan.path)
     return max(scan.synced_bytes, noted.offset if noted is not None and is_noted else 0)
-
-
-def _synced_bytes(scan: SegmentScan) -> int:
-    """What the lines of a segment say of how far it was synced."""
-    trial = SegmentScan(scan.path, number_of(scan.path), scan.data)
-    for _ in trial.steps(trial.size):
-        pass
-    return trial.synced_bytes

@@ -102,6 +102,11 @@ class Syncer:
         """Everything that is written and not known to be synced, oldest first."""
         return [*self._in_sync, *self._unsynced]
 
+    @property
+    def settled_bytes(self) -> int:
+        """Of the bytes that are kept in memory, those that need not be written again."""
+        return 0 if self._taking_over else self.unsynced_bytes
+
     # --- when to sync -------------------------------------------------------------------------------------------------
 
     def note(self, batch: Batch, *, may_grow: bool) -> None:
@@ -299,6 +304,16 @@ class Syncer:
             return self._log.take_over(oldest, batches)
 
         self._thread.submit(job, done)
+
+    def inherit(self, batches: list[Batch], error: OSError) -> None:
+        """Take over what an earlier process had written, and could not be made durable for `error`: see `unsure`."""
+        size = sum(batch.size for batch in batches)
+        self._in_sync = batches
+        self.unsynced_bytes += size
+        self._backlog.held_bytes += size
+        self._backlog.appended_position = batches[-1].last
+        self._writer.waiters.reached(batches[-1].last)
+        self._poisoned(error, "takeover_failed")
 
     @contextlib.contextmanager
     def _or_lost(self) -> Generator[None]:

@@ -142,7 +142,9 @@ class Life(Upkeep):
         kept = self.model.kept(found, least, most)
         assert kept is not None, self.told(f"{least} of {most} entries were acknowledged; it holds {shown(found)}")
         self.model.reopened(kept)
-        self.base = kept
+        self.base = kept - self.store.health().appended_position
+        if self.base < kept:  # there was no room to make durable what was written
+            self.model.synced = self.base + self.store.synced_position
         self.workers = [asyncio.ensure_future(job()) for job in self.store.workers().values() if self.ways.working]
 
     async def end(self) -> None:
