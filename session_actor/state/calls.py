@@ -105,8 +105,9 @@ def open_after(
                 open_calls += tuple([OpenCall(CallRef(frame_id, index + place)) for place in whole])
                 index += len(made)
     for hold in holds:
-        others = tuple(call for call in open_calls if call.ref != hold.ref)
-        open_calls = tuple(sorted((*others, OpenCall(hold.ref, hold.reason)), key=_age))
+        place = _place_from(open_calls, hold.ref)
+        after = place + 1 if _is_at(open_calls, place, hold.ref) else place
+        open_calls = (*open_calls[:place], OpenCall(hold.ref, hold.reason), *open_calls[after:])
     return open_calls
 
 
@@ -120,9 +121,18 @@ def _unanswered(open_calls: tuple[OpenCall, ...], turn: Turn) -> tuple[OpenCall,
 
 
 def _place_of(open_calls: tuple[OpenCall, ...], ref: CallRef) -> int | None:
-    """Where a call is among open ones, which are in the order of their age; None: it is not open."""
-    place = bisect_left(open_calls, (ref.frame, ref.index), key=_age)
-    return place if place < len(open_calls) and open_calls[place].ref == ref else None
+    """Where a call is among open ones; None: it is not open."""
+    place = _place_from(open_calls, ref)
+    return place if _is_at(open_calls, place, ref) else None
+
+
+def _place_from(open_calls: tuple[OpenCall, ...], ref: CallRef, low: int = 0) -> int:
+    """Where a call is among open ones, which are in the order of their age, or would be."""
+    return bisect_left(open_calls, (ref.frame, ref.index), low, key=_age)
+
+
+def _is_at(open_calls: tuple[OpenCall, ...], place: int, ref: CallRef) -> bool:
+    return place < len(open_calls) and open_calls[place].ref == ref
 
 
 def _age(call: OpenCall) -> tuple[int, int]:
@@ -183,7 +193,7 @@ def _frames_of(open_calls: tuple[OpenCall, ...]) -> Iterator[int]:
     while place < len(open_calls):
         frame_id = open_calls[place].ref.frame
         yield frame_id
-        place = bisect_left(open_calls, (frame_id + 1, 0), place, key=_age)
+        place = _place_from(open_calls, CallRef(frame_id + 1, 0), place)
 
 
 def _find_below(table: Table, head: int | None, wanted: str | CallRef) -> FoundCall | None:

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from session_actor.blocks import CallRef, Text, ToolCall, ToolResult
-from session_actor.commands import AddAssistant, AddToolResult, AddUser, Push
+from session_actor.commands import AddAssistant, AddToolResult, AddUser, HoldCall, Push
 from session_actor.errors import CallAmbiguous
 from session_actor.frames import Turn
 from session_actor.state.decide import decide
@@ -56,6 +56,17 @@ def by_ref(count: int):
     return run
 
 
+def held(count: int):
+    live = calling(count)
+
+    def run() -> None:
+        for number in range(count):
+            event, _, found = decide(live.state, HoldCall(f"c{number}", "approval"))
+            live.record(event, found)
+
+    return run
+
+
 def in_one_turn(count: int):
     live = calling(count)
     return lambda: decide(live.state, Push(turns=[Turn("tool", tuple(map(result, range(count))))]))
@@ -66,7 +77,7 @@ def listed(count: int):
     return live.state.pending_calls
 
 
-@pytest.mark.parametrize("prepared", [one_by_one, by_ref, in_one_turn, listed])
+@pytest.mark.parametrize("prepared", [one_by_one, by_ref, held, in_one_turn, listed])
 def test_the_work_of_many_results_grows_as_their_number(prepared):
     assert growth(prepared, SMALL, LARGE) < LINEAR
 
