@@ -143,6 +143,11 @@ class ToolResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag=
     ref: CallRef | None = None
     """Which call it answers. None when given: found by `call_id`; never None in a frame."""
 
+    @property
+    def text(self) -> str:
+        """The texts of its `Text` blocks, joined as they are; `""` when it has none."""
+        return "".join([block.text for block in self.blocks if type(block) is Text])
+
     def __repr__(self) -> str:
         """Without the content."""
         return f"ToolResult({self.call_id!r}, {len(self.blocks)} blocks, is_error={self.is_error})"

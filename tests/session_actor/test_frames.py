@@ -62,6 +62,13 @@ def test_the_text_of_a_turn_is_that_of_its_text_blocks_as_they_are():
     assert "one" not in repr(turn)
 
 
+def test_the_text_of_a_result_is_that_of_its_text_blocks():
+    result = ToolResult("c", (Text("one "), Image(url="https://example.org/i.png"), Text("two\n")))
+    assert result.text == "one two\n"
+    assert ToolResult("c").text == Turn("tool", (result,)).text == ""
+    assert "one" not in repr(result)
+
+
 def test_one_add_is_one_frame_with_one_turn():
     live = Live()
     user = live.do(AddUser("hello"))
