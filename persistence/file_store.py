@@ -165,7 +165,7 @@ class FileStore(LoadingStore):
             for task in list(self._tasks):
                 with contextlib.suppress(PersistenceError, OSError):
                     await asyncio.shield(task)
-            await self._flush(engine, "synced", engine.backlog.appended_position)
+            await self._flush_at_last(engine)
             await engine.tidy(0 if self._leaves_log else self._cut_at_close)
             with contextlib.suppress(OSError):
                 await engine.settle()
@@ -178,6 +178,14 @@ class FileStore(LoadingStore):
                 log.end_lease()
             self._logs = {}
             engine.let_go()
+
+    async def _flush_at_last(self, engine: Engine) -> None:
+        """What is not synced now is lost: a failure may be that of a try before, so one that begins now decides."""
+        position = engine.backlog.appended_position
+        try:
+            await self._flush(engine, "synced", position)
+        except NotDurable:
+            await self._flush(engine, "synced", position)
 
     async def cut_ahead(self) -> None:
         """Move a long log into journals, so that the next `open` need not read it. See `ahead`; raises as `flush`."""
