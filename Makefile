@@ -7,6 +7,7 @@ ARGS ?=
 WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 # Sweeps that are not in tests/faults, and of which `make test` runs a part, too.
 SWEEPS := tests/session_actor/hooks/test_kills.py tests/persistence/test_recovery_dying.py \
+  tests/persistence/test_files_dying.py \
   tests/session_actor/window/test_validation.py::test_no_odd_value_in_any_single_place_makes_it_raise \
   tests/session_actor/window/test_window_real.py::test_every_prefix_is_asked_for_in_a_small_window \
   tests/session_actor/transfer/test_requests.py::test_prefixes_of_a_real_session_are_asked_for

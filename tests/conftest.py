@@ -81,9 +81,18 @@ def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item):
     return {"asyncio": asyncio.new_event_loop}
 
 
+def _give_time(sweeps: list[pytest.Item]) -> None:
+    """A sweep that does all its cases may take longer than other tests."""
+    for item in sweeps:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(600))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Brings tests that need the same together; in each part they stay in the order that chance gave them."""
     some = config.option.faults == "tenth"  # else tests/faults says what comes first
+    if not some:
+        _give_time([item for item in items if "faults" in getattr(item, "fixturenames", ())])
     sdks, long = (tuple(str(HERE / path) for path in paths) for paths in (WITH_SDKS, LONG if some else ()))
     parts: tuple[list[pytest.Item], ...] = [], [], [], []
     for item in items:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import importlib.util
 import os
@@ -86,3 +87,20 @@ def test_an_unknown_loop_is_refused(conftest, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SESSION_ACTOR_TEST_LOOP", "trio")
     with pytest.raises(pytest.UsageError, match="'trio': use one of asyncio, uvloop"):
         conftest.pytest_asyncio_loop_factories(config=None, item=None)
+
+
+def test_every_sweep_of_which_a_run_does_a_part_is_done_whole_by_make_faults():
+    root = CONFTEST.parent.parent
+    sweeps = {
+        f"{path.relative_to(root)}::{test.name}"
+        for path in CONFTEST.parent.rglob("test_*.py")
+        if "faults" not in path.relative_to(CONFTEST.parent).parts
+        if "faults" in (source := path.read_text(encoding="utf-8"))
+        for test in ast.walk(ast.parse(source))
+        if isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef) and test.name.startswith("test_")
+        if "faults" in {argument.arg for argument in test.args.args}
+    }
+    listed = re.search(r"^SWEEPS := ((?:.*\\\n)*.*)$", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    named = set(listed[1].replace("\\\n", " ").split())
+    assert len(sweeps) > 3
+    assert {sweep for sweep in sweeps if not {sweep, sweep.partition("::")[0]} & named} == set()
