@@ -3,6 +3,11 @@
 The valid end of a session's journal follows from the log: what the log still holds was not counted. For a session that
 is not in the log, the journal is valid up to its last sound record. A deleted session stays deleted if its tombstone is
 in the log, or in the part of the old catalog that can be read; else only the removal of its files speaks for it.
+
+Of births that none of this tells to be dead the newest is what the session is, and no clock says which that is: all
+births of an id have the numbers of their files from one row, so the one that begins with the higher number came later.
+One whose beginning is gone was being removed. A copy that salvage made is the same birth as far as that goes: of the
+two, the one that goes on further counts, and the original if neither does.
 """
 
 from __future__ import annotations
@@ -70,7 +75,10 @@ class Rebuilt(NamedTuple):
     row: CatalogRow
     sealed: list[FileRow]
     base: RecordRef
-    created_us: int
+    begins: tuple[bool, int]
+    """Whether its first record is there, or was pruned, and the number of its first file."""
+    origin: str
+    """The birth that it copies, or its own."""
 
 
 def _sessions(disk: Disk, layout: Layout, known: Known) -> Iterator[Rebuilt]:
@@ -83,7 +91,12 @@ def _sessions(disk: Disk, layout: Layout, known: Known) -> Iterator[Rebuilt]:
         for stem, numbers in stems.items():
             births = _births(disk, layout.journals, stem, sorted(numbers), known)
             if births:
-                yield max(births, key=lambda rebuilt: (rebuilt.created_us, rebuilt.row.seq, -rebuilt.row.journal))
+                yield _newest(births)
+
+
+def _newest(births: list[Rebuilt]) -> Rebuilt:
+    origin = max(births, key=lambda one: one.begins).origin
+    return max((one for one in births if one.origin == origin), key=lambda one: (one.row.seq, -one.row.journal))
 
 
 def _births(disk: Disk, folder: str, stem: str, numbers: list[int], known: Known) -> list[Rebuilt]:
@@ -121,7 +134,10 @@ class _Files:
                 break
         if self._newest is None or not self._newest.seq:
             return None
-        return Rebuilt(self._newest, self._sealed, self._base, self._created_us)
+        number, walk = mine[0]
+        is_whole = bool(self._base.seq) or (walk.header is not None and not walk.header.continues.seq)
+        copies = [walk.header.copies for _, walk in mine if walk.header is not None and walk.header.copies]
+        return Rebuilt(self._newest, self._sealed, self._base, (is_whole, number), copies[0] if copies else self._birth)
 
     def _may_be_mine(self, walk: Walk, owners: set[Owner]) -> bool:
         if walk.header is None:
