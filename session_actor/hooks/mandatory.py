@@ -264,8 +264,8 @@ class Mandatory:
         if prepared is None:
             self._jobs.discard(job.key)
             found = self.keeper.book.find(job.key)
-            if found is not None and not found[1].dead:
-                self._begin_anew(job, found[0])
+            if found is None or not found[1].dead:
+                self._begin_anew(job, None if found is None else found[0])
             return
         context, marks = prepared
         try:
@@ -300,13 +300,18 @@ class Mandatory:
         context = HookContext(entry.session, hook.phase, job.key, due.attempt, entry.reason, view)
         return context, self._people.hooks.marks(entry.session, entry.birth)
 
-    def _begin_anew(self, job: Job, entry: Entry) -> None:
-        """The session ended while this was found to be of an end that had never come."""
-        following, job.following = job.following, None
-        while following is not None:
+    def _begin_anew(self, job: Job, entry: Entry | None) -> None:
+        """This is not due any more: those that are not, either, are forgotten, or the next end would not begin them.
+
+        `entry`: the session's end that came meanwhile, to which they belong now; None: none did.
+        """
+        following = job.following
+        while following is not None and (entry is not None or self.keeper.book.find(following.key) is None):
             self._jobs.discard(following.key)
             following = following.following
-        self._tries.later(0.0, partial(self.take, entry))
+        job.following = following
+        if entry is not None:
+            self._tries.later(0.0, partial(self.take, entry))
 
     async def load(self, entry: Entry) -> State | None:
         """The state of a session in the book; None: it is none of which anything is due, and the book knows it now.

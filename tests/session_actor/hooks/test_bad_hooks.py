@@ -180,6 +180,29 @@ async def test_an_end_that_comes_while_an_earlier_one_is_found_void_has_its_hook
     assert calls.names == ["bill", "export"]
 
 
+async def test_what_follows_a_hook_of_an_end_that_never_came_is_forgotten_with_it(calls, store, monkeypatch):
+    """It would begin beside the first hook of an end that comes just then, and not behind it."""
+    queued: list[str] = []
+    queue = Mandatory._queue
+
+    def noted(self: Mandatory, job: Any) -> None:
+        queued.append(job.name)
+        queue(self, job)
+
+    hooks = [calls.must("bill", priority=90), calls.must("export")]
+    async with opened(store, *hooks) as service:
+        cell = (await service.session("user-42", create=True))._cell
+        service._people().hooks.promise(cell.lease, cell.state, "never came", delete=False)
+    monkeypatch.setattr(Mandatory, "_queue", noted)
+    async with opened(store, *hooks) as service:
+        await idle(service)
+        assert queued == ["bill"]
+        await service.end("user-42", "came")
+        await idle(service)
+    assert queued == ["bill", "bill", "export"]
+    assert calls.names == ["bill", "export"]
+
+
 async def test_a_session_whose_server_cannot_start_makes_its_hook_a_dead_letter(calls, store, clock, monkeypatch):
     async with opened(store, calls.must("bill")) as service:
         await service.session("user-42", create=True)
