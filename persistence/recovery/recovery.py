@@ -25,7 +25,7 @@ from session_actor.persistence.reserve import is_full
 from session_actor.persistence.store import TornTail
 
 from .recovered import Recovered
-from .segment_scans import SegmentScans
+from .segment_scans import SegmentScans, sure_end, synced_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +119,7 @@ class LogRecovery:
 
     def _set_end(self, kept: list[SegmentScan], noted: SegmentRef | None) -> None:
         """The next segment continues what the log was: so it stays damage that something of it is lost."""
-        ends = [(number_of(kept[-1].path), _sure_end(kept[-1], noted))] if kept else []
+        ends = [(number_of(kept[-1].path), sure_end(kept[-1], noted))] if kept else []
         if noted is not None:
             ends.append((noted.segment, noted.offset))
         self._log.tail = SegmentRef(*max(ends)) if ends else None
@@ -199,18 +199,25 @@ class LogRecovery:
     async def _set_aside(self, kept: list[SegmentScan], dropped: list[str]) -> None:
         """Keep a copy of the torn bytes, and move whole segments that do not count.
 
-        On a full disk they stay where they are: such segments are moved when the store is opened next.
+        On a full disk they stay where they are: such segments are moved when the store is opened next. The newest goes
+        first, and for good, before any other: each names the one before it, and one in between would be missed.
         """
         tails = [scan for scan in kept[-1:] if scan.end < scan.size]
         for scan in tails:
             data = (await self._scans.data(scan))[scan.end : scan.size]
             await self._thread.run(partial(self._keep, scan.path, scan.end, data))
-        for path in dropped:
-            data = await self._scans.bytes_of(path)
-            if await self._thread.run(partial(self._keep, path, 0, data)):
-                await self._thread.run(partial(self._disk.unlink, path))
-        if tails or dropped:
             await self._thread.run(lambda: self._disk.sync_dir(self._log.folder))
+        are_kept = [
+            await self._thread.run(partial(self._keep, path, 0, await self._scans.bytes_of(path))) for path in dropped
+        ]
+        for path, is_kept in zip(reversed(dropped), reversed(are_kept), strict=True):
+            if not is_kept:
+                break
+            await self._thread.run(partial(self._remove, path))
+
+    def _remove(self, path: str) -> None:
+        self._disk.unlink(path)
+        self._disk.sync_dir(self._log.folder)
 
     def _keep(self, path: str, offset: int, data: bytes) -> bool:
         """Keep bytes that do not count, and tell of them; False: the disk is full."""
@@ -234,10 +241,10 @@ class LogRecovery:
         header = data[: data.find(b"\n") + 1]
         continues = scan.header.continues if scan.header else None
         segment = Segment(number_of(scan.path), scan.path, None, continues, (header, ""))
-        end = _sure_end(scan, noted) if last else scan.end
+        end = sure_end(scan, noted) if last else scan.end
         segment.end = segment.written = segment.synced = end
         if self._unsure_from is not None and segment.number >= self._unsure_from:
-            segment.synced = min(end, _synced_end(scan, noted))
+            segment.synced = min(end, synced_end(scan, noted))
         for count, (owner, places) in enumerate(scan.spans.items(), 1):
             log = self._meet(owner)
             if log is None:
@@ -379,20 +386,3 @@ class LogRecovery:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _sure_end(scan: SegmentScan, noted: SegmentRef | None) -> int:
-    """Up to where the newest segment is surely on the disk, after what was not is made so.
-
-    A watermark at its end says so of all before it, and not of itself: the sync behind it may have been refused. Then
-    a loss of power may take it, and whatever goes on behind it would miss it.
-    """
-    if not scan.is_settled:
-        return scan.end
-    return _synced_end(scan, noted)
-
-
-def _synced_end(scan: SegmentScan, noted: SegmentRef | None) -> int:
-    """Up to where a segment is surely on the disk, whatever is made so."""
-    is_noted = noted is not None and noted.segment == number_of(scan.path)
-    return max(scan.synced_bytes, noted.offset if noted is not None and is_noted else 0)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from session_actor.persistence.log.chain import beheaded, chain_of, limits_of
+from session_actor.persistence.log.log import number_of
 from session_actor.persistence.log.scan import CHUNK_BYTES, Damage, SegmentScan, used_bytes
 from session_actor.persistence.log.segment_file import read_segment
 
@@ -99,3 +100,20 @@ class SegmentScans:
             self._sums[path] = await self._thread.run(lambda: crc32(memoryview(data)[:end])), end
             scan.data = b""
         return scan
+
+
+def sure_end(scan: SegmentScan, noted: SegmentRef | None) -> int:
+    """Up to where the newest segment is surely on the disk, after what was not is made so.
+
+    A watermark at its end says so of all before it, and not of itself: the sync behind it may have been refused. Then
+    a loss of power may take it, and whatever goes on behind it would miss it.
+    """
+    if not scan.is_settled:
+        return scan.end
+    return synced_end(scan, noted)
+
+
+def synced_end(scan: SegmentScan, noted: SegmentRef | None) -> int:
+    """Up to where a segment is surely on the disk, whatever is made so."""
+    is_noted = noted is not None and noted.segment == number_of(scan.path)
+    return max(scan.synced_bytes, noted.offset if noted is not None and is_noted else 0)
